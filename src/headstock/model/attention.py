@@ -1,0 +1,80 @@
+"""Evaluating a weighted average: plainly, with every weight in sight, and fused, without ever storing them.
+
+Masking writes −inf and nothing else. A row that sees nothing weighs nothing: zeros, with finite gradients.
+Softmax runs in float32, or float64 for a float64 model, whatever the model's own dtype.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor
+from headstock.model.visibility import Visible
+
+
+def wide(x: Tensor) -> Tensor:
+    """Give x in float32, or in float64 if it is that already."""
+    return x if x.dtype == torch.float64 else x.float()
+
+
+def masked_softmax(scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Scores:
+    """Softmax over the visible keys; hidden ones get exactly 0, and a row that sees nothing is all zeros."""
+    sees_something = visible_bhqk.any(-1, keepdim=True)
+    # A row of −inf alone is NaN, backwards too: such a row is left unmasked here and zeroed after.
+    hidden = ~visible_bhqk & sees_something
+    return scores_bhqk.masked_fill(hidden, -math.inf).softmax(-1).masked_fill(~sees_something, 0.0)
+
+
+def masked_logsumexp(scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Tensor:
+    """Log of Σ exp over the visible keys, (batch, head, query, 1); −inf for a row that sees nothing."""
+    sees_something = visible_bhqk.any(-1, keepdim=True)
+    hidden = ~visible_bhqk & sees_something
+    total = scores_bhqk.masked_fill(hidden, -math.inf).logsumexp(-1, keepdim=True)
+    return total.masked_fill(~sees_something, -math.inf)
+
+
+def dot_products(q_bhqd: Queries, k_bhkd: Keys, visible: Visible) -> Scores:
+    """Scores q·k/√d, less ALiBi's penalty where there is one, in float32 or wider. Width 0 gives scores of 0."""
+    width = q_bhqd.shape[-1]
+    scores = wide(q_bhqd) @ wide(k_bhkd).transpose(-1, -2) * (1 / math.sqrt(width) if width else 1.0)
+    return scores if visible.penalty_bhqk is None else scores + visible.penalty_bhqk
+
+
+def fused_attention(
+    q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible, scale: float | None = None
+) -> Mixed:
+    """Softmax attention by torch's fused kernel; heads of q, k and v already equal in number.
+
+    The kernel is left for a slower one where values are wider than keys: pad them to one size before.
+    `scale` multiplies q·k, 1/√d where not given.
+    """
+    if visible.penalty_bhqk is not None:
+        bias = visible.penalty_bhqk.to(q_bhqd.dtype).masked_fill(~visible.dense, -math.inf)
+        return F.scaled_dot_product_attention(q_bhqd, k_bhkd, v_bhkd, attn_mask=bias, scale=scale)
+    if visible.is_plain_causal:
+        return F.scaled_dot_product_attention(q_bhqd, k_bhkd, v_bhkd, is_causal=True, scale=scale)
+    mask = None if visible.is_everything else visible.dense
+    return F.scaled_dot_product_attention(q_bhqd, k_bhkd, v_bhkd, attn_mask=mask, scale=scale)
+
+
+def with_zero(x_bhkd: Tensor) -> Tensor:
+    """Give keys or values with one zero vector in front."""
+    return F.pad(x_bhkd, (0, 0, 1, 0))
+
+
+def widened(x_bhkd: Tensor, width: int) -> Tensor:
+    """Give x with zeros behind, up to `width`: dot products stay as they are."""
+    return F.pad(x_bhkd, (0, width - x_bhkd.shape[-1]))
+
+
+def shared_by_groups(x_bhkd: Tensor, n_heads: int, together: int = 1) -> Tensor:
+    """Repeat grouped key or value heads until there are n_heads: head i reads group i // (n_heads / groups).
+
+    `together` heads that stand side by side count as one and stay side by side.
+    """
+    groups = x_bhkd.shape[1]
+    if groups == n_heads:
+        return x_bhkd
+    return x_bhkd.unflatten(1, (-1, together)).repeat_interleave(n_heads // groups, dim=1).flatten(1, 2)

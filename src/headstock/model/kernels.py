@@ -1,0 +1,44 @@
+"""Which kernel really ran: read off the operations that torch dispatched, never off what was asked for."""
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from headstock.model.transformer import Transformer
+
+_FUSED = {
+    "_scaled_dot_product_flash_attention_for_cpu": "fused (flash, CPU)",
+    "_scaled_dot_product_flash_attention": "fused (flash)",
+    "_scaled_dot_product_efficient_attention": "fused (memory-efficient)",
+    "_scaled_dot_product_cudnn_attention": "fused (cuDNN)",
+    "_scaled_dot_product_fused_attention_overrideable": "fused (device's own)",
+}
+
+
+class _Watch(TorchDispatchMode):
+    """Notes the names of the operations that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def kernel_that_ran(model: Transformer, ids_bq: torch.Tensor) -> str:
+    """Run the model once on ids and say by which kernel its blocks mixed: "fused (flash, CPU)", "plain", ….
+
+    "plain" where every weight was stored (a softmax ran by itself), "running mean" where a cumulative sum served,
+    "none" for a model without blocks.
+    """
+    if not model.config.n_layers:
+        return "none"
+    with torch.no_grad(), _Watch() as watch:
+        model.hidden(ids_bq)
+    fused = sorted(label for name, label in _FUSED.items() if name in watch.names)
+    if fused:
+        return ", ".join(fused)
+    return "running mean" if "cumsum" in watch.names and "_softmax" not in watch.names else "plain"

@@ -1,0 +1,89 @@
+"""Ways of averaging, one file each, found by name or as a class of the user's own."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from headstock.errors import UserError, near_name
+from headstock.model.mixers.base import Mixer
+
+_NAMED = {
+    "uniform": "uniform:Uniform",
+    "table": "table:Table",
+    "softmax": "softmax:Softmax",
+    "softmax1": "softmax1:Softmax1",
+    "differential": "differential:Differential",
+}
+
+
+def mixer_names() -> list[str]:
+    """Give the names that ModelConfig.mixer knows, from the plainest average on."""
+    return list(_NAMED)
+
+
+def mixer_class(reference: str) -> type[Mixer]:
+    """Give the class of a mixer: a known name, `package.module:Class` or `file.py:Class`.
+
+    Raises UserError for an unknown name, a file or module that cannot be read, or a class that is no mixer.
+    """
+    if reference in _NAMED:
+        module, name = _NAMED[reference].split(":")
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)  # type: ignore[no-any-return]
+    place, colon, name = reference.rpartition(":")
+    if not colon:
+        raise UserError(f"unknown mixer {reference!r}: {near_name(reference, _NAMED)}")
+    module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place)
+    found = getattr(module, name, None)
+    if found is None:
+        classes = [n for n, c in vars(module).items() if inspect.isclass(c) and issubclass(c, Mixer)]
+        raise UserError(f"{place} has no class {name!r}: {near_name(name, classes)}")
+    if not (inspect.isclass(found) and issubclass(found, Mixer)):
+        raise UserError(f"{reference} is no mixer: derive it from headstock.model.mixers.base.ScoreMixer.")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise UserError(f"{reference} is unfinished: give it {missing}.")
+    return found
+
+
+def mixer_source(reference: str) -> str | None:
+    """Give the source text that a user's mixer is read from; None for Headstock's own."""
+    if reference in _NAMED:
+        return None
+    return Path(inspect.getfile(mixer_class(reference))).read_text(encoding="utf-8")
+
+
+def _module_by_name(name: str) -> ModuleType:
+    if name == "__main__":
+        raise UserError(
+            "a mixer defined in __main__ cannot be found again by other processes: put it in a file and name it "
+            "as file.py:Class."
+        )
+    if str(Path.cwd()) not in sys.path:  # the working directory counts, as it does for `python -m`
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UserError(f"cannot import {name}: {error}; install it or name the file, as file.py:Class.") from None
+
+
+def _module_from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"there is no file {path}: a mixer of your own is named as file.py:Class.")
+    path = path.resolve()
+    key = f"headstock_user_{abs(hash(str(path)))}_{path.stat().st_mtime_ns}"
+    if key in sys.modules:  # one class a file, however often it is named
+        return sys.modules[key]
+    spec = importlib.util.spec_from_file_location(key, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[key] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[key]
+        raise UserError(f"{path} cannot be read as Python: {type(error).__name__}: {error}.") from error
+    return module

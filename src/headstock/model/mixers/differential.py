@@ -1,0 +1,96 @@
+"""Differential attention, version 1: the difference of two softmax maps."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from headstock.errors import UserError
+from headstock.model.attention import fused_attention, masked_softmax, shared_by_groups, wide, widened
+from headstock.model.config import ModelConfig
+from headstock.model.mixers.base import HeadSizes, ScoreMixer
+from headstock.model.norms import RMSNorm
+from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor, Weights
+from headstock.model.visibility import Visible
+
+
+class Differential(ScoreMixer):
+    """One softmax map less λ times another: what both attend to by mistake cancels.
+
+        w = softmax(q₁·k/√d) − λ softmax(q₂·k/√d)
+        λ = exp(λ_q1·λ_k1) − exp(λ_q2·λ_k2) + λ_init,   λ_init = 0.8 − 0.6 exp(−0.3 i) for layer i = 0, 1, …
+
+    Heads 2i and 2i+1 are pair i, also under grouped keys, where q₁ reads k₁ and q₂ reads k₂; a pair's values are 2d
+    wide. Each pair's average goes through RMSNorm (one weight, shared by the layer's pairs) and × (1 − λ_init).
+    Weights are signed. Source: Ye et al., "Differential Transformer" (2024), arXiv 2410.05258.
+    """
+
+    weights_are = "signed"
+
+    @classmethod
+    def check(cls, config: ModelConfig) -> None:
+        """Heads and key heads pair up."""
+        super().check(config)
+        for key, count in (("n_heads", config.n_heads), ("n_kv_heads", config.n_kv_heads)):
+            if count % 2:
+                raise UserError(
+                    f"{config.mixer} subtracts the maps of head pairs, but {key} is {count}: choose an even number, "
+                    f"such as {count + 1}."
+                )
+
+    @classmethod
+    def sizes(cls, config: ModelConfig) -> HeadSizes:
+        """Half as many values and outputs, twice as wide."""
+        return HeadSizes(
+            query_heads=config.n_heads,
+            key_heads=config.n_kv_heads,
+            key_size=config.d_head,
+            value_heads=config.n_kv_heads // 2,
+            value_size=2 * config.d_head,
+            output_heads=config.n_heads // 2,
+        )
+
+    @classmethod
+    def own_parameters(cls, config: ModelConfig) -> int:
+        """Four vectors for λ and one weight of the pairs' norm."""
+        return 4 * config.d_head + 2 * config.d_head
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__(config, layer)
+        self.lambda_init = 0.8 - 0.6 * math.exp(-0.3 * layer)
+        self.lambda_q1, self.lambda_k1, self.lambda_q2, self.lambda_k2 = (
+            nn.Parameter(torch.zeros(config.d_head)) for _ in range(4)
+        )
+        self.norm = RMSNorm(2 * config.d_head, eps=1e-5)
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw λ's vectors from N(0, 0.1)."""
+        for vector in (self.lambda_q1, self.lambda_k1, self.lambda_q2, self.lambda_k2):
+            nn.init.normal_(vector, std=0.1, generator=generator)
+
+    def lambda_now(self) -> Tensor:
+        """λ of this layer, a scalar in float32 or wider."""
+        first = torch.exp((wide(self.lambda_q1) * wide(self.lambda_k1)).sum())
+        second = torch.exp((wide(self.lambda_q2) * wide(self.lambda_k2)).sum())
+        return first - second + self.lambda_init
+
+    def key_for_each_query_head(self, k_bhkd: Keys) -> Keys:
+        """Repeat grouped keys pair by pair."""
+        return shared_by_groups(k_bhkd, self.heads.query_heads, together=2)
+
+    def weigh(self, scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Weights:
+        """Subtract the second map of each pair from the first."""
+        maps = masked_softmax(scores_bhqk, visible_bhqk)
+        return maps[:, 0::2] - self.lambda_now() * maps[:, 1::2]
+
+    def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
+        """One fused call for all maps: queries and keys are padded to the values' width, or the kernel is left."""
+        width, scale = self.heads.value_size, 1 / math.sqrt(self.heads.key_size)
+        keys = widened(self.key_for_each_query_head(k_bhkd), width)
+        values = shared_by_groups(v_bhkd, self.heads.output_heads).repeat_interleave(2, dim=1)
+        averages = fused_attention(widened(q_bhqd, width), keys, values, visible, scale)
+        return averages[:, 0::2] - self.lambda_now().to(averages.dtype) * averages[:, 1::2]
+
+    def finish(self, z_bhqd: Mixed) -> Mixed:
+        """Norm each pair alone, then the constant that keeps gradients at the size of a single softmax's."""
+        return self.norm(z_bhqd) * (1 - self.lambda_init)  # type: ignore[no-any-return]

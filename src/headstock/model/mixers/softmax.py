@@ -1,0 +1,27 @@
+"""Softmax of dot products: the attention of the Transformer."""
+
+from headstock.model.attention import fused_attention, masked_softmax, shared_by_groups
+from headstock.model.mixers.base import ScoreMixer
+from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor, Weights
+from headstock.model.visibility import Visible
+
+
+class Softmax(ScoreMixer):
+    """Weights by how well a key matches the query.
+
+        w_k = exp(s_k) / Σ_j exp(s_j),   s_k = q·k/√d
+
+    Rows sum to one. Source: Vaswani et al., "Attention Is All You Need" (2017); grouped keys and values: Ainslie
+    et al., "GQA" (2023).
+    """
+
+    weights_are = "normalised"
+
+    def weigh(self, scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Weights:
+        """Softmax over the visible keys."""
+        return masked_softmax(scores_bhqk, visible_bhqk)
+
+    def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
+        """One fused call."""
+        heads = self.heads.query_heads
+        return fused_attention(q_bhqd, shared_by_groups(k_bhkd, heads), shared_by_groups(v_bhkd, heads), visible)

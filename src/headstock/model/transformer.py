@@ -1,0 +1,197 @@
+"""The whole model: a decoder-only Transformer whose every part a ModelConfig names. Read it from top to bottom.
+
+Letters after a name are its axes: b batch, q the tokens being read, k those and all that a cache remembers, m model
+width, v vocabulary.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headstock.errors import UserError
+from headstock.model.cache import Cache
+from headstock.model.config import ModelConfig, config_of
+from headstock.model.dropout import DropoutDraws, dropout
+from headstock.model.feedforward import feedforward
+from headstock.model.frame import Frame
+from headstock.model.initialisation import initialise
+from headstock.model.mixers import mixer_class
+from headstock.model.norms import norm
+from headstock.model.positions import LearnedPositions, Rotation, SinusoidalPositions, alibi_slopes, refuse_past_table
+from headstock.model.shapes import Ids, Logits, Residual, Weights
+from headstock.model.visibility import Visible
+
+
+class Block(nn.Module):
+    """A mixer, then a feed-forward; each with its norm before it or after it, added to its input or replacing it."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.pre_norm = config.norm_placement == "pre"
+        self.added = config.residual == "added"
+        self.drop = config.dropout_residual
+        self.mixer_norm = norm(config.norm, config.d_model, config.norm_eps)
+        self.mixer = mixer_class(config.mixer)(config, layer)
+        self.has_feedforward = config.feedforward != "none"
+        if self.has_feedforward:
+            self.feedforward_norm = norm(config.norm, config.d_model, config.norm_eps)
+            self.feedforward = feedforward(config)
+
+    def forward(self, x_bqm: Residual, frame: Frame) -> Residual:
+        """Mix positions, then work on each alone."""
+        mixed = self.mixer(self.mixer_norm(x_bqm) if self.pre_norm else x_bqm, frame)
+        x_bqm = self._join(x_bqm, mixed, self.mixer_norm, frame)
+        if self.has_feedforward:
+            worked = self.feedforward(self.feedforward_norm(x_bqm) if self.pre_norm else x_bqm)
+            x_bqm = self._join(x_bqm, worked, self.feedforward_norm, frame)
+        return x_bqm
+
+    def _join(self, x_bqm: Tensor, output_bqm: Tensor, after: nn.Module, frame: Frame) -> Tensor:
+        if self.training and self.drop:
+            output_bqm = dropout(output_bqm, self.drop, frame.draws)
+        joined = x_bqm + output_bqm if self.added else output_bqm
+        return joined if self.pre_norm else after(joined)
+
+
+class Transformer(nn.Module):
+    """Token ids in, logits of the next token out. Made by `build`, which also draws its numbers.
+
+    Raises UserError where the config's parts do not fit its mixer.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.plain = False
+        """Take every mixer's plain evaluation, the slow truth that the fast ones are held to."""
+        self.embed = nn.Embedding(config.vocab_size, config.d_model)
+        self.position: nn.Module | None = None
+        if config.position == "learned":
+            self.position = LearnedPositions(config.context, config.d_model)
+        elif config.position == "sinusoidal":
+            self.position = SinusoidalPositions(config.d_model, like=self.embed.weight)
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        self.final_norm = norm(config.norm if config.final_norm else "none", config.d_model, config.norm_eps)
+        self.unembed = None if config.tied else nn.Linear(config.d_model, config.vocab_size, config.unembed_bias)
+
+    def forward(
+        self,
+        ids_bq: Ids,
+        *,
+        cache: Cache | None = None,
+        real: Tensor | None = None,
+        documents: Tensor | None = None,
+        draws: DropoutDraws | None = None,
+    ) -> Logits:
+        """Logits (batch, time, vocabulary) of the token after each.
+
+        cache: read on after what it remembers, and remember these tokens too.
+        real: bool (batch, time), False for padding on either side. Rows of padding give logits without meaning.
+        documents: int (batch, time); tokens of different documents packed in one row do not see each other.
+        draws: what dropout draws from while training; torch's generator where not given.
+
+        Raises UserError for ids that are no tokens and for a sequence past the end of a learned table.
+        """
+        return self.logits(self.hidden(ids_bq, cache=cache, real=real, documents=documents, draws=draws))
+
+    def hidden(
+        self,
+        ids_bq: Ids,
+        *,
+        cache: Cache | None = None,
+        real: Tensor | None = None,
+        documents: Tensor | None = None,
+        draws: DropoutDraws | None = None,
+    ) -> Residual:
+        """Give the residual after the last block and the final norm: all of `forward` but the unembedding."""
+        self._refuse_ids(ids_bq)
+        frame = self._frame(ids_bq, cache, real, documents, draws)
+        x_bqm = self._embedded(ids_bq, frame)
+        for block in self.blocks:
+            x_bqm = block(x_bqm, frame)
+        return self.final_norm(x_bqm)  # type: ignore[no-any-return]
+
+    def logits(self, x_bqm: Tensor) -> Tensor:
+        """Unembed: (…, model) → (…, vocabulary)."""
+        if self.unembed is None:
+            return nn.functional.linear(x_bqm, self.embed.weight)
+        return self.unembed(x_bqm)  # type: ignore[no-any-return]
+
+    def weights(self, ids_bq: Ids, *, real: Tensor | None = None, documents: Tensor | None = None) -> list[Weights]:
+        """Give each block's exact weights (batch, head, query, key) while reading ids."""
+        self._refuse_ids(ids_bq)
+        frame = self._frame(ids_bq, None, real, documents, None)
+        x_bqm = self._embedded(ids_bq, frame)
+        weights = []
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            weights.append(block.mixer.weights(block.mixer_norm(x_bqm) if block.pre_norm else x_bqm, frame))
+            x_bqm = block(x_bqm, frame)
+        return weights
+
+    def generate(self, ids_bq: Ids, max_new_tokens: int, **choices: Any) -> Ids:
+        """Continue ids by up to max_new_tokens tokens: see `headstock.model.generation.generate`."""
+        from headstock.model.generation import generate
+
+        return generate(self, ids_bq, max_new_tokens, **choices)
+
+    def _embedded(self, ids_bq: Tensor, frame: Frame) -> Tensor:
+        x_bqm: Tensor = self.embed(ids_bq)
+        if self.position is not None:
+            x_bqm = x_bqm + self.position(frame.visible.query_positions)
+        if self.training and self.config.dropout_embedding:
+            x_bqm = dropout(x_bqm, self.config.dropout_embedding, frame.draws)
+        return x_bqm
+
+    def _frame(
+        self,
+        ids_bq: Tensor,
+        cache: Cache | None,
+        real: Tensor | None,
+        documents: Tensor | None,
+        draws: DropoutDraws | None,
+    ) -> Frame:
+        """Decide once what all blocks share."""
+        config, dtype, device = self.config, self.embed.weight.dtype, ids_bq.device
+        n_keys = ids_bq.shape[1]
+        if cache is not None:
+            real, documents = cache.extend_reading(real, documents, ids_bq)
+            n_keys = cache.length
+        exact = torch.float64 if dtype == torch.float64 else torch.float32
+        slopes = None
+        if config.position == "alibi":
+            output_heads = mixer_class(config.mixer).sizes(config).output_heads
+            slopes = alibi_slopes(output_heads).repeat_interleave(config.n_heads // output_heads).to(device, exact)
+        visible = Visible(ids_bq.shape[1], n_keys, device, real_bk=real, document_bk=documents, slopes_h=slopes)
+        if config.position == "learned":
+            refuse_past_table(visible, config.context, "the learned positions")
+        rotation = None
+        if config.position.startswith("rope"):
+            halves = config.position == "rope"
+            rotation = Rotation.at(visible.query_positions, config.d_head, dtype, halves=halves)
+        return Frame(visible, rotation, None if cache is None else cache.blocks, draws, self.plain)
+
+    def _refuse_ids(self, ids_bq: Tensor) -> None:
+        if ids_bq.ndim != 2 or ids_bq.dtype not in (torch.int64, torch.int32):
+            raise UserError(
+                f"ids are {ids_bq.dtype} of shape {tuple(ids_bq.shape)}: give integers of shape (batch, time)."
+            )
+
+
+def build(variant: str, *, seed: int = 0, **overrides: Any) -> Transformer:
+    """Give the model of a variant (`softmax+rope,n_heads=8`), its numbers drawn from the seed.
+
+    Overrides are ModelConfig's fields; vocab_size and context are needed. Where both name a key, the variant's own
+    value holds. Raises UserError for anything that cannot be built.
+    """
+    return build_from(config_of(variant, **overrides), seed=seed)
+
+
+def build_from(config: ModelConfig, *, seed: int = 0) -> Transformer:
+    """Give the model of a config, its numbers drawn from the seed; torch's own generators are left as they were."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # for what a user's mixer draws in its own __init__
+        model = Transformer(config)
+    initialise(model, config.init, config.n_layers, seed)
+    return model

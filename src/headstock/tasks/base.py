@@ -1,0 +1,112 @@
+"""What every task has: batches, a primary metric, a data card, a name that makes it again."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from headstock.tasks.tokenizers import Tokenizer
+from headstock.training.batch import Batch, Split
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that evaluation gives, and which way is better."""
+
+    name: Literal["bits_per_byte", "loss", "accuracy"]
+    better: Literal["lower", "higher"]
+    unit: str
+
+
+@dataclass(frozen=True)
+class DataCard:
+    """What a person should know of a task before believing a figure on it."""
+
+    title: str
+    what_is_asked: str
+    example: str
+    """A worked example, as a person reads it: the input, and which target is scored."""
+    primary: Metric
+    chance: str
+    """What guessing gives, with its figure and how it is reached."""
+    solved: str
+    """What counts as solved, or why nothing does."""
+    held_out: str
+    """How the held-out set is made, and its size."""
+    facts: dict[str, str]
+    """Sizes, versions and hashes of the data itself."""
+    source: str
+    content_hash: str
+
+
+class Task(ABC):
+    """A batch source with a card. Subclasses set the fields below in __init__ and never change them after.
+
+    A task is a value: the same options give the same batches, on any machine, in any process.
+    """
+
+    name: ClassVar[str]
+    primary: ClassVar[Metric]
+
+    vocab_size: int
+    """How many ids there are; the tokenizer's."""
+    context: int
+    """The longest row of any batch, in tokens."""
+    bytes_per_token: Tensor | None
+    """As `BatchSource.bytes_per_token`."""
+    tokenizer: Tokenizer
+    """Kept with a run (`task.tokenizer.save(folder)`), so that a model outlives its task."""
+    solved_at: float | None
+    """The primary metric at which the task counts as solved; None where it has no end (language modelling)."""
+    content_hash: str
+    """sha256 of everything that decides the batches: text, vocabulary, pairs, split. No path and no name of a file."""
+
+    @abstractmethod
+    def options(self) -> dict[str, str | int | float]:
+        """Give every option by name, complete: `tasks.get(task.name, **task.options())` makes the same task."""
+
+    @property
+    def spec(self) -> str:
+        """The task as the command line writes it, complete: `crossing,held_out=0.2`; `tasks.parse` reads it back.
+
+        A comma inside a value (a path's) is written twice.
+        """
+        pairs = (f"{key}={value}".replace(",", ",,") for key, value in sorted(self.options().items()))
+        return ",".join([self.name, *pairs])
+
+    @abstractmethod
+    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+        """Give a batch as `BatchSource.batch` promises."""
+
+    @abstractmethod
+    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+        """Give the fixed evaluation set as `BatchSource.evaluation` promises."""
+
+    def encode(self, text: str) -> list[int]:
+        """Give the token ids of a text; raises UserError where a token is unknown."""
+        return self.tokenizer.encode(text)
+
+    def decode(self, ids: list[int]) -> str:
+        """Give the text of token ids; raises UserError for an id that is none."""
+        return self.tokenizer.decode(ids)
+
+    def token_labels(self, ids: list[int]) -> list[str]:
+        """Give one readable label a token, for the axes of a picture (a space or a newline is made visible)."""
+        return [self.tokenizer.label(token) for token in ids]
+
+    @abstractmethod
+    def telling_example(self) -> tuple[list[int], int]:
+        """Give the ids of a held-out row worth looking at, and the position whose prediction decides the task."""
+
+    @abstractmethod
+    def card(self) -> DataCard:
+        """Give the data card."""
+
+
+def hash_of(*parts: object) -> str:
+    """Give the sha256 of a JSON-able description, the same on every machine."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=asdict).encode()).hexdigest()  # type: ignore[call-overload]
