@@ -1,0 +1,1 @@
+"""The `headstock` command: one file a command."""

@@ -1,0 +1,1 @@
+"""What a transformer is: its configuration, its parts, what it costs."""

@@ -33,7 +33,7 @@ class LearnedPositions(nn.Module):
 class SinusoidalPositions(nn.Module):
     """Sines in the even columns and cosines in the odd, wavelengths 2π to 10,000·2π (Vaswani et al., 2017)."""
 
-    def __init__(self, width: int, like: nn.Parameter) -> None:
+    def __init__(self, width: int, like: Tensor) -> None:
         super().__init__()
         self.width = width
         self._like = [like]  # in a list, so that it is no parameter of this module

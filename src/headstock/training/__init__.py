@@ -1,0 +1,1 @@
+"""Batches, the loop, and runs that stop and go on."""

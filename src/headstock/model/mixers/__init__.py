@@ -30,8 +30,8 @@ def mixer_class(reference: str) -> type[Mixer]:
     Raises UserError for an unknown name, a file or module that cannot be read, or a class that is no mixer.
     """
     if reference in _NAMED:
-        module, name = _NAMED[reference].split(":")
-        return getattr(importlib.import_module(f"{__name__}.{module}"), name)  # type: ignore[no-any-return]
+        file, name = _NAMED[reference].split(":")
+        return getattr(importlib.import_module(f"{__name__}.{file}"), name)  # type: ignore[no-any-return]
     place, colon, name = reference.rpartition(":")
     if not colon:
         raise UserError(f"unknown mixer {reference!r}: {near_name(reference, _NAMED)}")

@@ -1,5 +1,7 @@
 """A learned table of scores: attention that looks at places and never at content."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 
@@ -20,7 +22,7 @@ class Table(ScoreMixer):
     """
 
     weights_are = "normalised"
-    refuses = {
+    refuses: ClassVar = {
         "rope": "it has no queries and keys to rotate",
         "rope-interleaved": "it has no queries and keys to rotate",
     }

@@ -1,5 +1,7 @@
 """The plain average: every visible key weighs the same."""
 
+from typing import ClassVar
+
 import torch
 
 from headstock.model.attention import masked_softmax, shared_by_groups, wide
@@ -19,7 +21,7 @@ class Uniform(ScoreMixer):
     """
 
     weights_are = "normalised"
-    refuses = {
+    refuses: ClassVar = {
         "rope": "it has no queries and keys to rotate",
         "rope-interleaved": "it has no queries and keys to rotate",
         "alibi": "a penalty on distance would make it another average, no longer uniform",
