@@ -109,4 +109,4 @@ class Task(ABC):
 
 def hash_of(*parts: object) -> str:
     """Give the sha256 of a JSON-able description, the same on every machine."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=asdict).encode()).hexdigest()  # type: ignore[call-overload]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=asdict).encode()).hexdigest()

@@ -1,0 +1,18 @@
+"""Drawing numbers as a pure function of what they are for: no generator, no state, nothing to restore on resuming."""
+
+import hashlib
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def draw(below: int, count: int, *purpose: str | int) -> Tensor:
+    """Draw `count` numbers of 0 … below − 1, evenly and with repetition: int64 (count,), decided by `purpose` alone.
+
+    The same on every machine and in every version of torch or numpy, for the bits are those of SHAKE-128. (A seeded
+    torch.Generator keeps only 32 bits of its seed, so that long runs would meet another run's batches.) The first
+    numbers of a longer draw are those of a shorter one. Dividing 64 bits favours no number by more than below / 2^64.
+    """
+    bits = hashlib.shake_128(repr(purpose).encode()).digest(8 * count)
+    return torch.from_numpy((np.frombuffer(bits, dtype="<u8") % np.uint64(below)).astype(np.int64))

@@ -1,0 +1,82 @@
+"""A task's options: how a value that a person writes becomes the value the task is made of.
+
+Knows nothing of torch, so that listing tasks and refusing a bad option are quick.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from headstock.errors import UserError, near_name
+
+Value = str | int | float
+
+
+def never_changes(value: Value) -> Hashable:
+    """Say that what an option stands for is decided by its value, as everything but a path is."""
+    return None
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a task."""
+
+    name: str
+    default: Value
+    meaning: str
+    read: Callable[[str, Value], Value]
+    """(option's name, value as given) → the one way to write that value; raises UserError."""
+    state: Callable[[Value], Hashable] = never_changes
+    """Value → the state of what it names (a file's time and size): a task is made anew when it has changed."""
+
+
+def whole(least: int) -> Callable[[str, Value], Value]:
+    """Read a whole number of at least `least`."""
+
+    def read(name: str, value: Value) -> Value:
+        wanted = f"{name} must be a whole number of at least {least}: got {value!r}."
+        if isinstance(value, bool):
+            raise UserError(wanted)
+        try:
+            number = int(value) if isinstance(value, str) else operator.index(value)  # type: ignore[arg-type]
+        except (ValueError, TypeError):
+            raise UserError(wanted) from None
+        if number < least:
+            raise UserError(wanted)
+        return number
+
+    return read
+
+
+def share(most: float) -> Callable[[str, Value], Value]:
+    """Read a share above 0 and at most `most`."""
+
+    def read(name: str, value: Value) -> Value:
+        wanted = f"{name} must be a share above 0 and at most {most}: got {value!r}."
+        if isinstance(value, bool):
+            raise UserError(wanted)
+        try:
+            number = float(value)
+        except (ValueError, TypeError):
+            raise UserError(wanted) from None
+        if not math.isfinite(number) or not 0 < number <= most:
+            raise UserError(wanted)
+        return number
+
+    return read
+
+
+def tokenizer_name(name: str, value: Value) -> Value:
+    """Read `byte`, `char` or `bpe:N` with N of at least 257."""
+    kind, colon, size = str(value).partition(":")
+    if kind != "bpe":
+        if colon or kind not in ("byte", "char"):
+            raise UserError(f"there is no tokenizer {value!r}: {near_name(str(value), ('byte', 'char', 'bpe:1024'))}")
+        return kind
+    if not re.fullmatch(r"[0-9]{1,9}", size):
+        raise UserError(f"{name}={value} lacks its vocabulary size: write it as in bpe:1024.")
+    if int(size) < 257:
+        raise UserError(f"{name}={value} is too small: the 256 bytes are in every bpe, so choose bpe:257 or more.")
+    return f"bpe:{int(size)}"

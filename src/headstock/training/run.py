@@ -1,0 +1,248 @@
+"""A run as a folder: what was asked, what came out, and all that is needed to go on after a stop.
+
+run.json          the run's description, as the caller gave it; a folder never changes what it is a run of
+environment.json  versions, machine, threads, the kernel that ran
+config.json, model.safetensors (and tokenizer.json)   the model, which `headstock.load` reads
+state.pt          optimiser and progress; with the model, an interrupted run goes on bit for bit
+metrics.jsonl     one line an evaluation
+result.json       written last: finished, or failed and why
+"""
+
+import json
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from headstock import __version__
+from headstock.checkpoints.files import read_json, write_atomically, write_json
+from headstock.checkpoints.native import Vocabulary, load, save
+from headstock.errors import UserError
+from headstock.model.config import ModelConfig
+from headstock.model.kernels import kernel_that_ran
+from headstock.model.transformer import Transformer, build_from
+from headstock.training.batch import BatchSource
+from headstock.training.config import TrainingConfig
+from headstock.training.evaluation import evaluate
+from headstock.training.loop import NonFiniteLoss, Progress, train
+from headstock.training.optimiser import adamw
+
+SECONDS_BETWEEN_SAVES = 30.0
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a finished run says of itself; `result.json` holds the same."""
+
+    status: Literal["finished", "failed"]
+    reason: str | None
+    """Why a failed run failed."""
+    steps_done: int
+    seconds_per_step: float
+    metrics: dict[str, dict[str, float]]
+    """By split ("held-out", "train"), at the end; empty for a failed run."""
+    curve: list[dict[str, float]]
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunResult | None":
+        """Read a folder's result; None where the run is not over. Raises UserError where it is damaged."""
+        path = folder / "result.json"
+        if not path.exists():
+            return None
+        try:
+            return cls(**read_json(path, "the result of a run"))
+        except TypeError:
+            raise UserError(f"{path} is not the result of a run: delete it to run again.") from None
+
+
+def run(
+    folder: Path,
+    model_config: ModelConfig,
+    training: TrainingConfig,
+    source: BatchSource,
+    description: dict[str, Any],
+    *,
+    device: str = "cpu",
+    tokenizer: Vocabulary | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> RunResult:
+    """Train a model in `folder`, going on where an earlier call stopped; give the result, at once if it is there.
+
+    `description` says what the run is, in JSON's terms. Raises UserError where the folder holds another run, and lets
+    KeyboardInterrupt pass once the state is saved. A loss that is no number ends the run as failed.
+    """
+    _claim(folder, description)
+    done = RunResult.read(folder)
+    if done is not None:
+        return done
+    model, optimiser, progress = _start_or_go_on(folder, model_config, training, device)
+    if progress.steps_done == 0:
+        if tokenizer is not None:
+            tokenizer.save(folder)
+        write_json(folder / "environment.json", environment(model, source, training))
+    keeper = _Keeper(folder, model, optimiser)
+
+    def after_step(progress: Progress) -> None:
+        if on_progress is not None:
+            on_progress(progress)
+        keeper.keep_now_and_then(progress)
+        raise_if_interrupted()
+
+    try:
+        with interrupts_held_back() as raise_if_interrupted:
+            train(
+                model,
+                source,
+                training,
+                optimiser=optimiser,
+                progress=progress,
+                before_evaluation=lambda progress: (
+                    keeper.keep(progress) if progress.steps_done == training.steps else None
+                ),
+                after_step=after_step,
+            )
+    except KeyboardInterrupt:
+        keeper.keep(progress)
+        raise
+    except NonFiniteLoss as error:
+        return _finish(folder, progress, reason=str(error))
+    held_out = {key: value for key, value in progress.curve[-1].items() if key not in ("step", "train_loss")}
+    save(model, folder)
+    return _finish(folder, progress, metrics={"held-out": held_out, "train": evaluate(model, source, "train")})
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[Callable[[], None]]:
+    """Keep Ctrl-C from falling inside a step; give a function that raises KeyboardInterrupt if it was pressed.
+
+    A second Ctrl-C is not held back. Outside the main thread, where Python delivers none, nothing is changed.
+    """
+    pressed = False
+
+    def note(signum: int, frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def raise_if_interrupted() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield raise_if_interrupted
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield raise_if_interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def environment(model: Transformer, source: BatchSource, training: TrainingConfig) -> dict[str, Any]:
+    """Say where a run happens: versions, machine, threads, device and the kernel that its first batch ran on."""
+    first = source.batch(seed=training.seed, index=0, size=training.batch_size)
+    device = model.embed.weight.device
+    return {
+        "headstock": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "processor": processor_name(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "dtype": str(model.embed.weight.dtype).removeprefix("torch."),
+        "threads": training.threads,
+        "kernel": kernel_that_ran(model, first.inputs[:1].to(device)),
+    }
+
+
+def processor_name() -> str:
+    """Give the processor's name as the system tells it, or its architecture."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _claim(folder: Path, description: dict[str, Any]) -> None:
+    """Make the folder this run's, or see that it already is."""
+    path = folder / "run.json"
+    if not path.exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise UserError(f"{folder} is not empty and holds no run: choose another folder.")
+        write_json(path, description)
+    elif read_json(path, "the description of a run") != json.loads(json.dumps(description)):
+        raise UserError(f"{folder} holds another run: choose another folder, or ask for the run described in {path}.")
+
+
+def _start_or_go_on(
+    folder: Path, config: ModelConfig, training: TrainingConfig, device: str
+) -> tuple[Transformer, torch.optim.AdamW, Progress]:
+    if not (folder / "state.pt").exists():
+        model = build_from(config, seed=training.seed).to(device)
+        return model, adamw(model, training), Progress()
+    try:
+        state = torch.load(folder / "state.pt", map_location=device, weights_only=True)
+        model = build_from(config).to(device)
+        model.load_state_dict(state["model"])
+        optimiser = adamw(model, training)
+        optimiser.load_state_dict(state["optimiser"])
+        return model, optimiser, Progress(**state["progress"])
+    except Exception as error:
+        raise UserError(f"{folder / 'state.pt'} is damaged ({error}): delete it to start this run anew.") from None
+
+
+class _Keeper:
+    """Writes the state that a stopped run goes on from."""
+
+    def __init__(self, folder: Path, model: Transformer, optimiser: torch.optim.Optimizer) -> None:
+        self.path = folder / "state.pt"
+        self.model = model
+        self.optimiser = optimiser
+        self.kept_at = time.monotonic()
+
+    def keep(self, progress: Progress) -> None:
+        state = {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "progress": asdict(progress),
+        }
+        write_atomically(self.path, lambda beside: torch.save(state, beside))
+        self.kept_at = time.monotonic()
+
+    def keep_now_and_then(self, progress: Progress) -> None:
+        if time.monotonic() - self.kept_at > SECONDS_BETWEEN_SAVES:
+            self.keep(progress)
+
+
+def _finish(
+    folder: Path, progress: Progress, *, reason: str | None = None, metrics: dict[str, dict[str, float]] | None = None
+) -> RunResult:
+    result = RunResult(
+        status="finished" if reason is None else "failed",
+        reason=reason,
+        steps_done=progress.steps_done,
+        seconds_per_step=progress.seconds_per_step,
+        metrics=metrics or {},
+        curve=progress.curve,
+    )
+    lines = "".join(json.dumps(entry) + "\n" for entry in result.curve)
+    write_atomically(folder / "metrics.jsonl", lambda beside: beside.write_text(lines, encoding="utf-8"))
+    write_json(folder / "result.json", asdict(result))
+    (folder / "state.pt").unlink(missing_ok=True)  # the model is in its own file: nothing is left to go on with
+    return result
+
+
+def load_run(folder: Path) -> tuple[Transformer, dict[str, Any]]:
+    """Give a run's model and its description. Raises UserError where the folder holds no run that finished."""
+    described = read_json(folder / "run.json", "the description of a run")
+    return load(folder), described

@@ -1,0 +1,38 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstock.tasks.drawing import draw
+
+PURPOSES = st.tuples(st.sampled_from(["train", "held-out"]), st.integers(0, 2**70), st.integers(0, 10**9))
+
+
+@given(st.integers(1, 10**9), st.integers(0, 50), PURPOSES)
+def test_the_same_purpose_draws_the_same_numbers_within_bounds(
+    below: int, count: int, purpose: tuple[str, int, int]
+) -> None:
+    drawn = draw(below, count, *purpose)
+    assert drawn.dtype == torch.int64
+    assert drawn.shape == (count,)
+    assert ((drawn >= 0) & (drawn < below)).all()
+    assert torch.equal(drawn, draw(below, count, *purpose))
+
+
+@given(PURPOSES, PURPOSES)
+def test_another_purpose_draws_other_numbers(one: tuple[str, int, int], other: tuple[str, int, int]) -> None:
+    assert torch.equal(draw(10**9, 8, *one), draw(10**9, 8, *other)) == (one == other)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), PURPOSES)
+def test_a_shorter_draw_is_the_beginning_of_a_longer_one(short: int, more: int, purpose: tuple[str, int, int]) -> None:
+    assert torch.equal(draw(1000, short + more, *purpose)[:short], draw(1000, short, *purpose))
+
+
+def test_draws_are_those_of_every_other_machine() -> None:
+    # hashlib.shake_128(b"('train', 0, 1)").digest(32), little-endian, modulo 1000
+    assert draw(1000, 4, "train", 0, 1).tolist() == [584, 510, 403, 585]
+
+
+def test_draws_are_even() -> None:
+    counts = torch.bincount(draw(10, 100_000, "even"), minlength=10)
+    assert (counts - 10_000).abs().max() < 500
