@@ -3,7 +3,7 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
@@ -51,6 +51,8 @@ class Task(ABC):
 
     name: ClassVar[str]
     primary: ClassVar[Metric]
+    steps: ClassVar[Mapping[Literal["quick", "full"], int]]
+    """Training steps of batch 32 that a comparison gives it, by budget, where none are asked for."""
 
     vocab_size: int
     """How many ids there are; the tokenizer's."""

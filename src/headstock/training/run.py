@@ -52,9 +52,12 @@ class RunResult:
 
     @classmethod
     def read(cls, folder: Path) -> "RunResult | None":
-        """Read a folder's result; None where the run is not over. Raises UserError where it is damaged."""
-        path = folder / "result.json"
-        if not path.exists():
+        """Read a folder's result, or how its process crashed; None where there is neither.
+
+        Raises UserError where it is damaged.
+        """
+        path = next((folder / name for name in ("result.json", "crash.json") if (folder / name).exists()), None)
+        if path is None:
             return None
         try:
             return cls(**read_json(path, "the result of a run"))
@@ -79,8 +82,9 @@ def run(
     KeyboardInterrupt pass once the state is saved. A loss that is no number ends the run as failed.
     """
     _claim(folder, description)
-    done = RunResult.read(folder)
-    if done is not None:
+    if (folder / "result.json").exists():
+        done = RunResult.read(folder)
+        assert done is not None
         return done
     model, optimiser, progress = _start_or_go_on(folder, model_config, training, device)
     if progress.steps_done == 0:
@@ -238,8 +242,15 @@ def _finish(
     lines = "".join(json.dumps(entry) + "\n" for entry in result.curve)
     write_atomically(folder / "metrics.jsonl", lambda beside: beside.write_text(lines, encoding="utf-8"))
     write_json(folder / "result.json", asdict(result))
+    (folder / "crash.json").unlink(missing_ok=True)
     (folder / "state.pt").unlink(missing_ok=True)  # the model is in its own file: nothing is left to go on with
     return result
+
+
+def record_crash(folder: Path, description: dict[str, Any], reason: str) -> None:
+    """Record that a run's process failed for a reason that says nothing of the run; it may be tried again."""
+    _claim(folder, description)
+    write_json(folder / "crash.json", asdict(RunResult("failed", reason, 0, 0.0, {}, [])))
 
 
 def load_run(folder: Path) -> tuple[Transformer, dict[str, Any]]:

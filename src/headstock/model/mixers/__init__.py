@@ -67,6 +67,8 @@ def _module_by_name(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise UserError(f"cannot import {name}: {error}; install it or name the file, as file.py:Class.") from None
+    except Exception as error:  # the module's own
+        raise UserError(f"{name} cannot be imported: {type(error).__name__}: {error}.") from error
 
 
 def _module_from_file(path: Path) -> ModuleType:

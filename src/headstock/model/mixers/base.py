@@ -18,7 +18,17 @@ from headstock.model.attention import dot_products, shared_by_groups
 from headstock.model.config import ModelConfig
 from headstock.model.dropout import dropout
 from headstock.model.frame import Frame
-from headstock.model.shapes import Keys, Mixed, Queries, Residual, Scores, Values, VisibleTensor, Weights
+from headstock.model.shapes import (
+    Keys,
+    KeysPerQueryHead,
+    Mixed,
+    Queries,
+    Residual,
+    Scores,
+    Values,
+    VisibleTensor,
+    Weights,
+)
 from headstock.model.visibility import Visible
 
 WeightsAre = Literal["normalised", "signed", "unnormalised", "none"]
@@ -54,6 +64,8 @@ class Mixer(nn.Module, ABC):
 
     weights_are: ClassVar[WeightsAre]
     """normalised: rows sum to 1. signed: some are negative. unnormalised: rows sum to anything. none: no average."""
+    is_floor: ClassVar[bool] = False
+    """A comparison holds every other arm against a floor too: who is not above it has learnt nothing of use."""
     refuses: ClassVar[Mapping[str, str]] = {}
     """Positions that mean nothing here, each with its reason, which ends a sentence."""
 
@@ -157,7 +169,7 @@ class ScoreMixer(Mixer):
     def _weights(self, q_bhqd: Tensor, k_bhkd: Tensor, visible: Visible) -> Tensor:
         return self.weigh(self.score(q_bhqd, self.key_for_each_query_head(k_bhkd), visible), visible.dense)
 
-    def key_for_each_query_head(self, k_bhkd: Keys) -> Keys:
+    def key_for_each_query_head(self, k_bhkd: Keys) -> KeysPerQueryHead:
         """Repeat grouped keys."""
         return shared_by_groups(k_bhkd, self.heads.query_heads)
 

@@ -10,7 +10,7 @@ from headstock.model.attention import fused_attention, masked_softmax, shared_by
 from headstock.model.config import ModelConfig
 from headstock.model.mixers.base import HeadSizes, ScoreMixer
 from headstock.model.norms import RMSNorm
-from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor, Weights
+from headstock.model.shapes import Keys, KeysPerQueryHead, Mixed, Queries, Scores, Values, VisibleTensor, Weights
 from headstock.model.visibility import Visible
 
 
@@ -31,11 +31,13 @@ class Differential(ScoreMixer):
     def check(cls, config: ModelConfig) -> None:
         """Heads and key heads pair up."""
         super().check(config)
-        for key, count in (("n_heads", config.n_heads), ("n_kv_heads", config.n_kv_heads)):
+        fits = [n for n in range(2, config.d_model + 1, 2) if config.d_model % n == 0]
+        near = min(fits, key=lambda n: abs(n - config.n_heads), default=config.n_heads + 1)
+        for key, count, even in (("n_heads", config.n_heads, near), ("n_kv_heads", config.n_kv_heads, 2)):
             if count % 2:
                 raise UserError(
                     f"{config.mixer} subtracts the maps of head pairs, but {key} is {count}: choose an even number, "
-                    f"such as {count + 1}."
+                    f"such as {even}."
                 )
 
     @classmethod
@@ -74,7 +76,7 @@ class Differential(ScoreMixer):
         second = torch.exp((wide(self.lambda_q2) * wide(self.lambda_k2)).sum())
         return first - second + self.lambda_init
 
-    def key_for_each_query_head(self, k_bhkd: Keys) -> Keys:
+    def key_for_each_query_head(self, k_bhkd: Keys) -> KeysPerQueryHead:
         """Repeat grouped keys pair by pair."""
         return shared_by_groups(k_bhkd, self.heads.query_heads, together=2)
 

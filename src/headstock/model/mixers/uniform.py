@@ -21,6 +21,7 @@ class Uniform(ScoreMixer):
     """
 
     weights_are = "normalised"
+    is_floor = True
     refuses: ClassVar = {
         "rope": "it has no queries and keys to rotate",
         "rope-interleaved": "it has no queries and keys to rotate",

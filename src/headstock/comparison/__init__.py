@@ -1,0 +1,1 @@
+"""Arms compared fairly: request → plan (matched) → engine and store → statistics → verdicts → table and report."""

@@ -1,0 +1,217 @@
+"""The plan of a comparison: every run it needs, worked out and refused before anything is trained.
+
+A cell is one run, addressed by a hash of all that decides its numbers; so what is computed once is known again.
+"""
+
+import re
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+
+from headstock import __version__
+from headstock.comparison.matching import Sizes, matched, sizes, still_differs
+from headstock.comparison.reach import Reach, what_can_be_claimed
+from headstock.comparison.request import Request
+from headstock.errors import UserError
+from headstock.model.config import ModelConfig, config_of
+from headstock.model.mixers import mixer_class, mixer_source
+from headstock.tasks import parse
+from headstock.tasks.base import Task, hash_of
+from headstock.training.config import TrainingConfig
+
+TUNING_SEEDS = (10_001, 10_002)
+"""Seeds on which learning rates are chosen; reported seeds count from 0 and never come so far."""
+EVALUATIONS = 10
+"""How often a task without an end is evaluated."""
+EVERY_WHEN_SOLVABLE = 20
+"""Steps between evaluations of a task that can be solved, which is how finely steps to solve are told apart."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run."""
+
+    label: str
+    task: Task
+    model: ModelConfig
+    training: TrainingConfig
+    device: str
+    mixer_source: str | None
+
+    def description(self) -> dict[str, Any]:
+        """Say all that decides the run's numbers, in JSON's terms."""
+        return {
+            "headstock": __version__,
+            "task": self.task.name,
+            "task_hash": self.task.content_hash,
+            "model": self.model.model_dump(),
+            "training": self.training.model_dump(),
+            "device": self.device,
+            "mixer_source": self.mixer_source,
+        }
+
+    @property
+    def key(self) -> str:
+        """Sixteen hex digits that follow from the description."""
+        return hash_of(self.description())[:16]
+
+    @property
+    def folder_name(self) -> str:
+        """A name that a person can read and that no other cell has."""
+        words = "-".join([self.task.name, self.label, f"seed{self.training.seed}"])
+        return f"{re.sub(r'[^A-Za-z0-9.]+', '-', words).strip('-')}-{self.key[:8]}"
+
+
+@dataclass(frozen=True)
+class ArmPlan:
+    """One arm on one task."""
+
+    label: str
+    floor: bool
+    model: ModelConfig
+    steps: int
+    mixer_source: str | None
+
+    @property
+    def sizes(self) -> Sizes:
+        """What it costs by formula."""
+        return sizes(self.model)
+
+
+@dataclass(frozen=True)
+class TaskPlan:
+    """One task and its arms, matched on it; the first is the baseline."""
+
+    label: str
+    """The task's name; where two tasks share it, the task as it was written."""
+    task: Task
+    arms: tuple[ArmPlan, ...]
+    steps: int
+    evaluate_every: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run."""
+
+    request: Request
+    tasks: tuple[TaskPlan, ...]
+
+    def training(self, on: TaskPlan, arm: ArmPlan, seed: int, lr: float) -> TrainingConfig:
+        """Give the training config of one run."""
+        steps = {"evaluate_every": on.evaluate_every, **self.request.training_settings(), "steps": arm.steps}
+        return TrainingConfig(**steps, seed=seed, lr=lr, batch_size=self.request.batch_size)
+
+    def cell(self, on: TaskPlan, arm: ArmPlan, seed: int, lr: float) -> Cell:
+        """Give one run."""
+        training = self.training(on, arm, seed, lr)
+        return Cell(arm.label, on.task, arm.model, training, self.request.device, arm.mixer_source)
+
+    def rates(self) -> list[float]:
+        """Give the learning rates of the tuning, half a power of ten apart, centred on the one asked for."""
+        middle = (self.request.tune - 1) / 2
+        return [float(f"{self.request.lr * 10 ** ((i - middle) / 2):.3g}") for i in range(self.request.tune)]
+
+    def tuning_cells(self) -> list[Cell]:
+        """Give the runs by which learning rates are chosen."""
+        return [
+            self.cell(on, arm, seed, lr)
+            for on in self.tasks
+            for arm in on.arms
+            for lr in self.rates()
+            for seed in TUNING_SEEDS
+        ]
+
+    def reported_cells(self, rates: dict[tuple[str, str], float]) -> list[Cell]:
+        """Give the runs that are reported, seed by seed, at the rate chosen for each (task spec, label)."""
+        return [
+            self.cell(on, arm, seed, rates[on.task.spec, arm.label])
+            for seed in range(self.request.seeds)
+            for on in self.tasks
+            for arm in on.arms
+        ]
+
+    def reach(self, look: int = 1) -> Reach:
+        """Say what can be claimed with it."""
+        arms = self.tasks[0].arms
+        floors = [arm.label for arm in arms if arm.floor]
+        solvable = {on.label: on.task.solved_at is not None for on in self.tasks}
+        return what_can_be_claimed([arm.label for arm in arms], floors, solvable, self.request.seeds, look)
+
+    def matching(self) -> list[str]:
+        """Say what was made equal and what still differs, a sentence each."""
+        match, sentences = self.request.match, []
+        for on in self.tasks:
+            labels, configs = [arm.label for arm in on.arms], [arm.model for arm in on.arms]
+            made = {"params": "parameters without embeddings", "flops": "operations a token", "time": "training time"}
+            if match == "none":
+                sentences.append(f"On {on.label}, nothing was made equal.")
+            elif match == "time":
+                each = ", ".join(f"{arm.label} {arm.steps:,}" for arm in on.arms)
+                sentences.append(f"On {on.label}, {made[match]} was made equal by steps: {each}.")
+            else:
+                each = ", ".join(f"{arm.label} {arm.model.d_ff}" for arm in on.arms)
+                sentences.append(f"On {on.label}, {made[match]} were made equal by feed-forward widths: {each}.")
+            sentences += still_differs(labels, configs)
+        return sentences
+
+    def identity(self) -> dict[str, Any]:
+        """Say what makes this plan and no other, in JSON's terms; seeds may be added without making another."""
+        asked = self.request.model_dump(mode="json", exclude={"seeds"})
+        tasks = [
+            {
+                "task": on.task.spec,
+                "content_hash": on.task.content_hash,
+                "arms": [asdict(replace(arm, model=arm.model.model_dump())) for arm in on.arms],  # type: ignore[arg-type]
+            }
+            for on in self.tasks
+        ]
+        return {"headstock": __version__, "request": asked, "tasks": tasks}
+
+
+def make_plan(request: Request) -> Plan:
+    """Work a request out. Raises UserError for whatever in it cannot be run."""
+    _refuse_device(request.device)
+    labels = [_label(variant) for variant in request.variants]
+    repeated = [label for label in labels if labels.count(label) > 1]
+    if repeated:
+        raise UserError(f"two variants are called {repeated[0]!r}: name one of them otherwise.")
+    tasks = [parse(spec) for spec in request.tasks]
+    names = [task.name for task in tasks]
+    called = [name if names.count(name) == 1 else spec for name, spec in zip(names, request.tasks, strict=True)]
+    return Plan(request, tuple(_on_task(request, *named, labels) for named in zip(called, tasks, strict=True)))
+
+
+def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> TaskPlan:
+    shared = {"vocab_size": task.vocab_size, "context": task.context, **request.model_settings()}
+    configs = [config_of(variant, **shared) for variant in request.variants]
+    for config in configs:
+        mixer_class(config.mixer).check(config)
+    configs = matched(labels, configs, request.match)
+    steps = request.steps or task.steps[request.budget]
+    arms = tuple(
+        ArmPlan(label, mixer_class(config.mixer).is_floor, config, steps, mixer_source(config.mixer))
+        for label, config in zip(labels, configs, strict=True)
+    )
+    every = EVERY_WHEN_SOLVABLE if task.solved_at is not None else -(-steps // EVALUATIONS)
+    plan = TaskPlan(label, task, arms, steps, min(every, steps))
+    Plan(request, (plan,)).training(plan, arms[0], 0, request.lr)  # refuses bad settings before anything runs
+    return plan
+
+
+def _label(variant: str) -> str:
+    """Give the variant as the person wrote it, but a user's class without the way to its file."""
+    head, comma, keys = variant.strip().partition(",")
+    place, colon, name = head.rpartition(":")
+    return (name if colon and place else head) + comma + keys
+
+
+def _refuse_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        said = str(error).splitlines()[0]
+        raise UserError(
+            f"the device {device!r} cannot be used ({said}): choose cpu, or cuda where there is a GPU."
+        ) from None

@@ -1,0 +1,148 @@
+"""What a comparison found, as plain values: everything that the table, the report and `--json` are made from.
+
+Every field is JSON's, so a Comparison can be written to a file and read back whole.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from headstock.comparison.hypotheses import Verdict
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One run: an arm on a task with a seed."""
+
+    seed: int
+    lr: float
+    status: Literal["finished", "failed"]
+    reason: str | None
+    folder: str
+    """Relative to the comparison's folder."""
+    metrics: dict[str, dict[str, float]]
+    """By split, "held-out" and "train": loss (nats a token), perplexity, accuracy, bits_per_byte for text."""
+    curve: list[dict[str, float]]
+    """One entry an evaluation: step, train_loss and the held-out metrics."""
+    steps_to_solve: int | None
+    seconds_per_step: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an arm costs on a task, by formula but for the seconds."""
+
+    d_ff: int
+    parameters: int
+    non_embedding: int
+    flops_per_token: int
+    """Forward, at the task's context."""
+    cache_bytes_per_token: int
+    seconds_per_step: float | None
+    """Median over the arm's runs; None where none was measured."""
+    kernel: str | None
+    """What mixed, as read off the operations that ran."""
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Where an arm looks at the deciding position of the task's telling example, in the model of its first seed."""
+
+    labels: list[str]
+    """One readable label a token, up to the deciding position."""
+    position: int
+    weights: list[list[list[float]]]
+    """[layer][head][key], keys from 0 to the position."""
+    weights_are: str
+    """normalised, signed or unnormalised, as the mixer declares."""
+    prediction: str
+    """The likeliest next token there."""
+    target: str
+    """The token that is right."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The learning rates one arm was tried at, on seeds that are not reported."""
+
+    rates: list[float]
+    values: list[float | None]
+    """Mean primary metric over the tuning seeds at each rate; None where a run failed."""
+    chosen: float
+
+
+@dataclass(frozen=True)
+class ArmOnTask:
+    """One arm on one task: its complete variant, cost and runs."""
+
+    label: str
+    variant: str
+    floor: bool
+    lr: float
+    steps: int
+    cost: Cost
+    cells: list[CellResult]
+    attention: Attention | None
+    tuning: Tuning | None
+
+
+@dataclass(frozen=True)
+class TaskOutcome:
+    """One task of a comparison; its first arm is the baseline."""
+
+    name: str
+    spec: str
+    title: str
+    metric: str
+    unit: str
+    better: Literal["lower", "higher"]
+    solved_at: float | None
+    chance: str
+    content_hash: str
+    context: int
+    batch_size: int
+    arms: list[ArmOnTask]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The answer of `headstock.compare`: verdicts, and all that they stand on."""
+
+    title: str
+    command: str
+    """What reproduces it."""
+    date: str
+    look: int
+    seeds: int
+    match: str
+    matching: list[str]
+    """Sentences: what was made equal, and what still differs."""
+    reach: list[str]
+    """Sentences: what the plan could claim, said before it ran."""
+    exploratory: bool
+    verdicts: list[Verdict]
+    tasks: list[TaskOutcome]
+    environment: dict[str, Any]
+    plan_hash: str
+    folder: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as JSON's values."""
+        return asdict(self)
+
+    def table(self) -> str:
+        """Give the verdicts and the figures they stand on, as text for a terminal."""
+        from headstock.comparison.table import as_text
+
+        return as_text(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report, one HTML file that opens anywhere; give its path."""
+        from headstock.comparison.report import write_report
+
+        return write_report(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        from headstock.comparison.report import as_html
+
+        return as_html(self)

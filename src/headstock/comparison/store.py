@@ -1,0 +1,137 @@
+"""The folder of a comparison: its plan, its runs and how often it was looked at. Everything else is derived.
+
+plan.json      what is compared; another plan in the same folder is refused
+looks.json     the numbers of seeds at which verdicts were given: each look is paid for in the level
+cells/NAME/    one run each
+comparison.json, report.html    derived, written anew at every look
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headstock.checkpoints.files import read_json, write_json
+from headstock.comparison.plan import Cell, Plan
+from headstock.errors import UserError
+from headstock.tasks.base import hash_of
+from headstock.training.run import RunResult
+
+LOCK = ".lock"
+
+
+class Store:
+    """A comparison's folder, made or opened for one plan.
+
+    Raises UserError where the folder holds another plan, more seeds than the plan has, or something else.
+    """
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder = folder
+        self.plan_hash = hash_of(plan.identity())
+        self._claim(plan.identity())
+        most = max(self.looks(), default=0)
+        if plan.request.seeds < most:
+            raise UserError(
+                f"{folder} was looked at with {most} seeds and the plan has {plan.request.seeds}: seeds cannot be "
+                f"taken away after looking; ask for {most} or more, or choose another folder."
+            )
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Give where a run lies."""
+        return self.folder / "cells" / cell.folder_name
+
+    def is_over(self, cell: Cell) -> bool:
+        """Say whether nothing is left to compute: a run whose process crashed is not over, and is tried again."""
+        return (self.cell_folder(cell) / "result.json").exists()
+
+    def result(self, cell: Cell) -> RunResult | None:
+        """Give a run's result, be it that its process crashed; None where it has none yet."""
+        return RunResult.read(self.cell_folder(cell))
+
+    def looks(self) -> list[int]:
+        """Give the numbers of seeds at which verdicts were given, in order."""
+        path = self.folder / "looks.json"
+        if not path.exists():
+            return []
+        return [int(look["seeds"]) for look in read_json(path, "the looks at a comparison")]
+
+    def look_number(self, seeds: int) -> int:
+        """Give which look a verdict with so many seeds is or would be, counted from 1; looking again is the same."""
+        looks = self.looks()
+        return looks.index(seeds) + 1 if seeds in looks else len(looks) + 1
+
+    def count_look(self, seeds: int) -> int:
+        """Count a look, before its verdicts are shown; give its number."""
+        number = self.look_number(seeds)
+        if seeds not in self.looks():
+            path = self.folder / "looks.json"
+            before = read_json(path, "the looks at a comparison") if path.exists() else []
+            write_json(path, [*before, {"seeds": seeds, "date": time.strftime("%Y-%m-%d")}])
+        return number
+
+    def _claim(self, identity: dict[str, Any]) -> None:
+        path = self.folder / "plan.json"
+        if not path.exists():
+            write_json(path, identity)
+            return
+        held = read_json(path, "the plan of a comparison")
+        if held != identity:
+            raise UserError(
+                f"{self.folder} holds another plan ({_difference(held, identity)}): choose another folder with --out, "
+                f"or --fresh to put what is there aside."
+            )
+
+
+def _difference(held: Any, asked: Any, place: str = "") -> str:
+    """Name the first place at which two plans differ, and both values there."""
+    if isinstance(held, dict) and isinstance(asked, dict):
+        for key in [*held, *(key for key in asked if key not in held)]:
+            if held.get(key) != asked.get(key):
+                return _difference(held.get(key), asked.get(key), key)
+    if isinstance(held, list) and isinstance(asked, list) and len(held) == len(asked):
+        for one, other in zip(held, asked, strict=True):
+            if one != other:
+                return _difference(one, other, place)
+    return f"{place} {held} there, {asked} here"
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise UserError where a path is taken by something that is no comparison, before anything is written there."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file: choose a folder with --out.")
+    if folder.exists() and not (folder / "plan.json").exists() and any(p.name != LOCK for p in folder.iterdir()):
+        raise UserError(f"{folder} is not empty and holds no comparison: choose another folder with --out.")
+
+
+def put_aside(folder: Path) -> Path | None:
+    """Rename a folder out of the way, so that a fresh start loses nothing; give its new name, None if there was none."""
+    if not folder.exists():
+        return None
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.old{number}")).exists():
+        number += 1
+    folder.rename(aside)
+    return aside
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold a comparison's folder against another process that would write into it; let go when this one ends.
+
+    Raises UserError where another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a+") as lock:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UserError(
+                    f"another process is working in {folder}: wait for it, or choose another folder."
+                ) from None
+        yield
