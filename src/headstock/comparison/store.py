@@ -107,7 +107,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def put_aside(folder: Path) -> Path | None:
-    """Rename a folder out of the way, so that a fresh start loses nothing; give its new name, None if there was none."""
+    """Rename a folder out of the way, so that a fresh start loses nothing; give its new name, or None."""
     if not folder.exists():
         return None
     number = 1

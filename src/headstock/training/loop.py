@@ -32,6 +32,8 @@ class Progress:
     steps_done: int = 0
     training_seconds: float = 0.0
     """Spent in steps alone, evaluations left out."""
+    recent_losses: list[Tensor] = field(default_factory=list)
+    """Of the steps since the last evaluation, unsynchronised."""
     curve: list[dict[str, float]] = field(default_factory=list)
     """One entry an evaluation: step, train_loss (mean nats a token since the last entry) and the held-out metrics."""
 
@@ -63,23 +65,28 @@ def train(
     """
     optimiser = adamw(model, config) if optimiser is None else optimiser
     progress = Progress() if progress is None else progress
-    losses: list[Tensor] = []
-    model.train()
-    with _threads(config.threads):
+
+    def evaluate_if_due() -> None:
+        done = progress.steps_done
+        if config.evaluates_after(done) and (not progress.curve or progress.curve[-1]["step"] < done):
+            train_loss = _mean_or_refuse(progress.recent_losses, done)
+            if before_evaluation is not None:
+                before_evaluation(progress)
+            metrics = evaluate(model, source)
+            if not math.isfinite(metrics["loss"]):
+                raise NonFiniteLoss(f"the held-out loss is {metrics['loss']} after step {done}")
+            progress.curve.append({"step": done, "train_loss": train_loss, **metrics})
+            progress.recent_losses.clear()
+
+    with threads_set_to(config.threads):
+        evaluate_if_due()  # a run may have stopped between a step and the evaluation that follows it
+        model.train()
         while progress.steps_done < config.steps:
             began = time.perf_counter()
-            losses.append(take_step(model, source, config, optimiser, progress.steps_done))
+            progress.recent_losses.append(take_step(model, source, config, optimiser, progress.steps_done))
             progress.steps_done += 1
             progress.training_seconds += time.perf_counter() - began
-            if config.evaluates_after(progress.steps_done):
-                train_loss = _mean_or_refuse(losses, progress.steps_done)
-                losses.clear()
-                if before_evaluation is not None:
-                    before_evaluation(progress)
-                metrics = evaluate(model, source)
-                if not math.isfinite(metrics["loss"]):
-                    raise NonFiniteLoss(f"the held-out loss is {metrics['loss']} after step {progress.steps_done}")
-                progress.curve.append({"step": progress.steps_done, "train_loss": train_loss, **metrics})
+            evaluate_if_due()
             if after_step is not None:
                 after_step(progress)
     model.eval()
@@ -139,7 +146,8 @@ def _mean_or_refuse(losses: list[Tensor], steps_done: int) -> float:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def threads_set_to(count: int) -> Iterator[None]:
+    """Let torch compute with so many threads inside, and with as many as before after."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
