@@ -32,7 +32,8 @@ def test_the_last_step_is_always_evaluated_and_never_twice(steps, every):
 @pytest.mark.parametrize(
     ("key", "value"),
     [("steps", 0), ("steps", -1), ("lr", 0), ("lr", -1.0), ("lr", math.nan), ("batch_size", 0), ("clip", 0),
-     ("seed", -1), ("threads", 0), ("weight_decay", -0.1), ("beta1", 1.0), ("evaluate_every", 0), ("schedule", "linear")],
+     ("seed", -1), ("threads", 0), ("weight_decay", -0.1), ("beta1", 1.0), ("evaluate_every", 0),
+     ("schedule", "linear")],
 )  # fmt: skip
 def test_a_value_outside_its_range_is_refused_in_a_sentence_that_names_it(key, value):
     with pytest.raises(UserError, match=f"^{key}={value!r} cannot be used: it should be .*[.]$"):
