@@ -20,7 +20,7 @@ test: $(DEVELOPMENT)  ## the tests, under 15 minutes on two cores
 	$(BIN)/pytest -n 2 --dist worksteal -m "not full"
 
 test-full: $(DEVELOPMENT)  ## the tests and the longer checks
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal -m "full or not full"
 
 lint: $(DEVELOPMENT)  ## ruff: rules and format
 	$(BIN)/ruff check .

@@ -1,0 +1,105 @@
+"""Every command and snippet of the README and docs/ runs as it stands, commands at miniature budgets.
+
+The README's two set-up commands are left to .ci/run: they make an environment of their own.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SHAKESPEARE = next(
+    (
+        str(place)
+        for place in (os.environ.get("HEADSTOCK_DATA", ""), ROOT / ".." / "shared" / "data")
+        if place and Path(place, "tinyshakespeare.txt").exists()
+    ),
+    None,
+)
+LEFT_TO_CI = ("make ",)
+MINIATURE = {
+    ("headstock", "compare"): ["--steps", "3", "--seeds", "2"],
+    ("headstock", "train"): ["--steps", "3"],
+    ("python", "benchmarks/training.py"): ["--turns", "1", "--steps", "1"],
+    ("python", "benchmarks/verdicts.py"): ["--families", "20"],
+    ("python", "benchmarks/initialisation.py"): ["--seeds", "1", "--steps", "3"],
+}
+"""Options put behind a command, replacing its own of the same name."""
+
+
+def _blocks(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
+
+
+def _commands(page: Path) -> list[str]:
+    lines = "\n".join(_blocks(page, "console")).replace("\\\n", " ").splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+def _in_miniature(command: str) -> list[str]:
+    words = shlex.split(command, comments=True)
+    small = MINIATURE.get((words[0], words[1] if len(words) > 1 else ""), [])
+    for option, value in zip(small[::2], small[1::2], strict=True):
+        if option in words:
+            words[words.index(option) + 1] = value
+        else:
+            words += [option, value]
+    return words
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _environment() -> dict[str, str]:
+    beside_python = str(Path(sys.executable).parent)
+    data = {"HEADSTOCK_DATA": SHAKESPEARE} if SHAKESPEARE else {}
+    return {**os.environ, **data, "PATH": f"{beside_python}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path):
+    snippets = _blocks(page, "python")
+    if not snippets:
+        pytest.skip("the page has no Python in it")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join(snippets)],
+        cwd=tmp_path,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
+    commands = [command for command in _commands(page) if not command.startswith(LEFT_TO_CI)]
+    if not commands:
+        pytest.skip("the page has no commands but those of .ci/run")
+    if any("shakespeare" in command for command in commands) and SHAKESPEARE is None:
+        pytest.skip("tinyshakespeare.txt is not here: set HEADSTOCK_DATA to its folder")
+    for name in ("benchmarks", "examples"):
+        if (ROOT / name).is_dir():
+            (tmp_path / name).symlink_to(ROOT / name)
+    for command in commands:
+        done = subprocess.run(
+            _in_miniature(command), cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_link_to_a_file_leads_to_one(page):
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
