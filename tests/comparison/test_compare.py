@@ -210,7 +210,7 @@ def test_two_processes_do_not_work_in_one_folder(tmp_path, monkeypatch):
             run_comparison(_request(), out=tmp_path / "out", jobs=1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compare_module, "_tuned", second)
+    monkeypatch.setattr(compare_module, "tuned", second)
     with pytest.raises(KeyboardInterrupt):
         run_comparison(_request(), out=tmp_path / "out", jobs=1)
 
