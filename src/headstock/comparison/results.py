@@ -46,7 +46,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Attention:
-    """Where an arm looks at the deciding position of the task's telling example, in the model of its first seed."""
+    """Where an arm looks at the deciding position of the task's telling example, in the model of its first seed that finished."""
 
     labels: list[str]
     """One readable label a token, up to the deciding position."""
@@ -143,6 +143,6 @@ class Comparison:
         return write_report(self, Path(path))
 
     def _repr_html_(self) -> str:
-        from headstock.comparison.report import as_html
+        from headstock.comparison.report import as_fragment
 
-        return as_html(self)
+        return as_fragment(self)

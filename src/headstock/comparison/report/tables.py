@@ -1,0 +1,133 @@
+"""The report's own tables: what each arm reached on a task, what it costs, and every run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headstock.comparison import summaries as say
+from headstock.comparison import writing as write
+from headstock.comparison.report.axes import Table
+from headstock.comparison.report.palette import ArmLook
+from headstock.comparison.results import ArmOnTask, TaskOutcome
+
+SPLITS = ("held-out", "train")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure, and in small beside it how it stands to the baseline's."""
+
+    text: str
+    beside: str = ""
+    differs: bool = False
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One arm's line of a table."""
+
+    label: str
+    look: ArmLook
+    role: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A heading over several columns."""
+
+    name: str
+    columns: list[str]
+
+
+@dataclass(frozen=True)
+class ArmTable:
+    """A table with one line an arm and its columns in groups."""
+
+    groups: list[Group]
+    rows: list[ArmRow]
+
+
+def results_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
+    """Give what each arm reached: the primary metric first, the figures without claims beside it."""
+    primary = _metric_columns(task, task.metric)
+    groups = [Group(f"{write.metric_with_unit(task)}, {task.better} is better", ["held-out", "train"])]
+    columns = primary
+    if task.solved_at is not None:
+        groups.append(Group(write.mark(task), ["seeds", "median steps"]))
+        results = [result for arm in task.arms if (result := say.solving(task, arm)) is not None]
+        columns.append([write.solved_in_words(result) for result in results])
+        columns.append([write.steps_in_words(result) for result in results])
+    others = say.other_metrics(task)
+    if others:
+        groups.append(Group("held-out, without claims", [write.metric_words(name) for name in others]))
+        columns += [_means(task, name) for name in others]
+    rows = [
+        ArmRow(arm.label, looks[arm.label], _role(place, arm), [Cell(column[place]) for column in columns])
+        for place, arm in enumerate(task.arms)
+    ]
+    return ArmTable(groups, rows)
+
+
+def _metric_columns(task: TaskOutcome, metric: str) -> list[list[str]]:
+    """Give the held-out and the train column of a metric, to the same number of decimals."""
+    by_split = [[say.metric_spread(arm, split, metric) for arm in task.arms] for split in SPLITS]
+    places = write.places_for([spread for spreads in by_split for spread in spreads])
+    return [[write.plus_minus(spread, places) for spread in spreads] for spreads in by_split]
+
+
+def _means(task: TaskOutcome, metric: str) -> list[str]:
+    spreads = [say.metric_spread(arm, "held-out", metric) for arm in task.arms]
+    places = write.places_for(spreads)
+    return [write.fixed(spread.mean if spread else None, places) for spread in spreads]
+
+
+def _role(place: int, arm: ArmOnTask) -> str:
+    return "baseline" if place == 0 else "floor" if arm.floor else ""
+
+
+def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
+    """Give what each arm costs on the task, and beside each figure how far it is from the baseline's."""
+    groups = [
+        Group("numbers that training changes", ["all", "non-embedding", "d_ff"]),
+        Group("a token", ["FLOPs forward", "cache bytes"]),
+        Group("a training step", ["median", "kernel that ran"]),
+    ]
+    rows = []
+    for place, arm in enumerate(task.arms):
+        cost, base = arm.cost, task.arms[0].cost
+        counts = [
+            (cost.parameters, base.parameters),
+            (cost.non_embedding, base.non_embedding),
+            (cost.d_ff, base.d_ff),
+            (cost.flops_per_token, base.flops_per_token),
+            (cost.cache_bytes_per_token, base.cache_bytes_per_token),
+        ]
+        cells = [
+            Cell(write.whole(value), write.difference(value, to), abs(value - to) > 0.005 * abs(to))
+            for value, to in counts
+        ]
+        to_baseline = say.ratio(cost.seconds_per_step, base.seconds_per_step)
+        beside = "" if place == 0 or to_baseline is None else write.times(to_baseline)
+        cells.append(Cell(write.seconds(cost.seconds_per_step), beside, differs=bool(beside)))
+        cells.append(Cell(cost.kernel or write.ABSENT))
+        rows.append(ArmRow(arm.label, looks[arm.label], _role(place, arm), cells))
+    return ArmTable(groups, rows)
+
+
+def runs_table(task: TaskOutcome) -> Table:
+    """Give every run of a task: what it gave on both splits, and the folder that holds it."""
+    metrics = [task.metric, *say.other_metrics(task)]
+    head = ["arm", "seed", "learning rate", "status"]
+    head += [f"{write.metric_words(name)}, {split}" for name in metrics for split in SPLITS]
+    head += ["steps to solve"] if task.solved_at is not None else []
+    head += ["a step", "folder"]
+    rows: list[Sequence[str]] = []
+    for arm in task.arms:
+        for cell in arm.cells:
+            row = [arm.label, str(cell.seed), f"{cell.lr:g}", cell.status + (f": {cell.reason}" if cell.reason else "")]
+            row += [write.fixed(cell.metrics.get(split, {}).get(name), 4) for name in metrics for split in SPLITS]
+            if task.solved_at is not None:
+                step = say.solving_step(task, arm, cell)
+                row.append("not solved" if step is None else write.whole(step))
+            rows.append([*row, write.seconds(cell.seconds_per_step), cell.folder])
+    return Table(head, rows)
