@@ -13,7 +13,9 @@ class Settings(BaseModel):
     Raises UserError, in one sentence, for an unknown key or a value outside its range.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     def __init__(self, **values: Any) -> None:
         try:

@@ -223,6 +223,7 @@ def comparison(tasks: list[TaskOutcome], seeds: int, look: int = 1) -> Compariso
             "FLOPs a token, cache bytes a token and seconds a step still differ.",
         ],
         reach=list(reach.sentences),
+        earlier_claims=[],
         exploratory=reach.exploratory,
         verdicts=judge(results, look),
         tasks=tasks,

@@ -11,7 +11,9 @@ import headstock as hs
 from headstock.comparison import compare as compare_module
 from headstock.comparison.compare import run_comparison
 from headstock.comparison.engine import Event
+from headstock.comparison.plan import make_plan
 from headstock.comparison.request import Request
+from headstock.comparison.store import Store
 from headstock.errors import UserError
 from tests.comparison.here import MIXERS
 
@@ -108,6 +110,17 @@ def test_adding_seeds_is_a_new_look_that_is_paid_for_and_taking_them_away_is_ref
     with pytest.raises(UserError, match="cannot be taken away"):
         _run(tmp_path / "out", seeds=2)
     assert _run(tmp_path / "out", seeds=3).look == 2
+
+
+def test_what_an_earlier_look_claimed_is_kept_and_shown_at_the_next(tmp_path):
+    store = Store(tmp_path, make_plan(_request()))
+    store.count_look(2, ["On crossing, softmax is better."])
+    store.count_look(2, ["a look counted twice"])
+    assert store.looks() == [2]
+    more = _run(tmp_path, seeds=3)
+    assert [said.partition(": ")[2] for said in more.earlier_claims] == ["On crossing, softmax is better."]
+    assert "On crossing, softmax is better." in more.table()
+    assert "On crossing, softmax is better." in (tmp_path / "report.html").read_text()
 
 
 def test_fresh_puts_what_was_there_aside_and_loses_nothing(tmp_path):

@@ -95,7 +95,12 @@ def test_equal_time_gives_the_slower_arm_fewer_steps(monkeypatch):
     monkeypatch.setattr(timing, "seconds_per_step", lambda plan, on: [0.010, 0.025])
     plan = plan_for(_request(match="time"))
     assert [arm.steps for arm in plan.tasks[0].arms] == [40, 16]
-    assert "training time was made equal by steps: softmax 40, uniform 16" in plan.matching()[0]
+    assert "On crossing, training time was made equal by steps: softmax 40, uniform 16" in plan.matching()[0]
+
+
+def test_tasks_of_which_the_same_holds_share_a_sentence():
+    same = make_plan(_request(variants=("softmax", "softmax,n_layers=2"), tasks=("crossing", "text"), match="none"))
+    assert same.matching() == ["On crossing and text, nothing was made equal."]
 
 
 def test_measured_steps_are_read_back_from_the_folders_plan_and_not_measured_again(monkeypatch, tmp_path):

@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +20,65 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(beside)
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())
+        _reach_the_disk(beside)
         beside.replace(path)
     except OSError as error:
-        raise UserError(
-            f"{path} could not be written: {error.strerror or error}; free some space or choose another folder."
-        ) from None
+        raise _unwritable(path, error) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
+
+
+@contextmanager
+def written_together(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to fill with files; at the end all of them are put into `folder`, or, on any error, none.
+
+    Raises UserError as write_atomically does.
+    """
+    beside = folder / f".{os.getpid()}.part"
+    try:
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        yield beside
+        files = sorted(beside.iterdir())
+        for file in files:
+            _reach_the_disk(file)
+        for file in files:
+            file.replace(folder / file.name)
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _reach_the_disk(file: Path) -> None:
+    """See that a file's bytes are on the disk, and that others may read it as far as the process's mask allows."""
+    with file.open("rb+") as opened:
+        os.fsync(opened.fileno())
+    file.chmod(0o666 & ~_mask())  # some writers give their files to one user alone
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _unwritable(path: Path, error: OSError) -> UserError:
+    return UserError(
+        f"{path} could not be written: {error.strerror or error}; free some space or choose another folder."
+    )
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as indented JSON, atomically; NaN and infinities are refused by the format."""
-    text = json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = as_json(value)
     write_atomically(path, lambda beside: beside.write_text(text, encoding="utf-8"))
+
+
+def as_json(value: Any) -> str:
+    """Give a value as indented JSON."""
+    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def read_json(path: Path, what: str) -> Any:

@@ -25,10 +25,10 @@ def collected(
     store: Store,
     rates: Rates,
     tunings: Tunings,
-    look: int,
     command: str,
 ) -> Comparison:
-    """Give the comparison of a plan whose every cell has a result, judged as its `look`-th look."""
+    """Give the comparison of a plan whose every cell has a result, judged at the level of this look."""
+    look = store.look_number(plan.request.seeds)
     outcomes = [_outcome(plan, on, store, rates, tunings) for on in plan.tasks]
     reach = plan.reach(look)
     first = plan.cell(
@@ -45,6 +45,7 @@ def collected(
         matching=plan.matching(),
         reach=list(reach.sentences),
         exploratory=reach.exploratory,
+        earlier_claims=store.earlier_claims(plan.request.seeds),
         verdicts=judge([_task_result(on, outcome) for on, outcome in zip(plan.tasks, outcomes, strict=True)], look),
         tasks=outcomes,
         environment=read_json(environment_file, "a run's environment") if environment_file.exists() else {},

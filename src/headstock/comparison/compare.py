@@ -68,8 +68,8 @@ def run_comparison(
         rates, tunings = tuned(plan, store, jobs, _counted(watch, len(plan.tuning_cells())))
         cells = plan.reported_cells(rates)
         run_cells(cells, store, jobs, _counted(watch, len(cells)))
-        look = store.count_look(request.seeds)
-        comparison = collected(plan, store, rates, tunings, look, command or _python_call(request))
+        comparison = collected(plan, store, rates, tunings, command or _python_call(request))
+        store.count_look(request.seeds, [verdict.sentence for verdict in comparison.verdicts if verdict.claim])
         write_json(folder / "comparison.json", comparison.to_dict())
         comparison.report(folder / "report.html")
     return comparison

@@ -46,7 +46,8 @@ def run_cells(cells: Sequence[Cell], store: Store, jobs: int, on_event: Callable
     """Run every cell that has not finished yet, `jobs` at a time; every cell has a result or a failure after.
 
     Ctrl-C saves each running cell after its step and passes on; the same call goes on from there. Raises UserError
-    where no worker can be started, or where the disk is full.
+    where no worker can be started, and where one meets what a person has to mend (a full disk, a damaged file); the
+    other running cells are saved then.
     """
     waiting: deque[Cell] = deque()
     for cell in cells:
@@ -107,6 +108,8 @@ class _Crew:
         elif event["event"] == "failed":
             assert cell is not None
             self._failed(cell, event["reason"])
+        elif event["event"] == "refused":
+            raise UserError(event["reason"])
         worker.give(self.waiting.popleft() if self.waiting else None, self.store)
 
     def _failed(self, cell: Cell, reason: str) -> None:
@@ -159,9 +162,13 @@ class _Worker:
             self.process.stdin.flush()
 
     def interrupt(self) -> None:
-        """Ask it to save and stop."""
+        """Ask it to save and stop; told in words too, for one that is between two cells."""
+        assert self.process.stdin is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT if self.cell is not None else signal.SIGTERM)
+            with suppress(OSError, ValueError):  # it died, or its input is closed already
+                self.process.stdin.write("null\n")
+                self.process.stdin.flush()
 
     def close(self) -> None:
         """Wait until it has stopped, and see that its pipes are gone."""

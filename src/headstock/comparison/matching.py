@@ -78,10 +78,10 @@ def _solved(config: ModelConfig, goal: int, size: Callable[[ModelConfig], int]) 
     return config.model_copy(update={"d_ff": max(1, 1 + round((goal - one) / (two - one)))})
 
 
-def still_differs(labels: Sequence[str], configs: Sequence[ModelConfig]) -> list[str]:
-    """Say, a sentence a figure, what is not equal between the arms."""
+def still_differs(labels: Sequence[str], configs: Sequence[ModelConfig]) -> str:
+    """Say what is not equal between the arms, relative to the first; empty where all is."""
     counted = [sizes(config) for config in configs]
-    sentences = []
+    said = []
     for field, what in (
         ("non_embedding", "parameters without embeddings"),
         ("flops_per_token", "operations a token"),
@@ -94,9 +94,11 @@ def still_differs(labels: Sequence[str], configs: Sequence[ModelConfig]) -> list
             if getattr(count, field) != base
         ]
         if others:
-            sentences.append(f"{what[0].upper()}{what[1:]}, beside {labels[0]}'s {base:,}: {', '.join(others)}.")
-    return sentences
+            said.append(f"{what} ({', '.join(others)})")
+    return f"still unlike {labels[0]}'s: {'; '.join(said)}" if said else ""
 
 
 def _relative(value: int, base: int) -> str:
-    return f"{value:,}" if not base else f"{value:,} ({(value - base) / base:+.2%})"
+    if not base:
+        return f"{value:,} beside 0"
+    return f"{(value - base) / base:+.2%}".replace("-", "−").replace("%", " %")

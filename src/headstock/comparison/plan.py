@@ -4,6 +4,7 @@ A cell is one run, addressed by a hash of all that decides its numbers; so what 
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from headstock import __version__
 from headstock.comparison.matching import Sizes, matched, sizes, still_differs
 from headstock.comparison.reach import Reach, what_can_be_claimed
 from headstock.comparison.request import Request
+from headstock.comparison.sentences import listed
 from headstock.errors import UserError
 from headstock.model.config import ModelConfig, config_of
 from headstock.model.mixers import mixer_class, mixer_source
@@ -21,8 +23,8 @@ from headstock.tasks.base import Task, hash_of
 from headstock.training.config import TrainingConfig
 
 TUNING_SEEDS = (10_001, 10_002)
-"""Seeds on which learning rates are chosen; reported seeds count from 0 and never come so far."""
-EVALUATIONS = 10
+"""Seeds on which learning rates are chosen; reported seeds count from 0 and a request has no more than 10,000."""
+EVALUATIONS = 8
 """How often a task without an end is evaluated."""
 EVERY_WHEN_SOLVABLE = 20
 """Steps between evaluations of a task that can be solved, which is how finely steps to solve are told apart."""
@@ -140,21 +142,23 @@ class Plan:
         return what_can_be_claimed([arm.label for arm in arms], floors, solvable, self.request.seeds, look)
 
     def matching(self) -> list[str]:
-        """Say what was made equal and what still differs, a sentence each."""
-        match, sentences = self.request.match, []
+        """Say what was made equal and what still differs; tasks of which the same holds share a sentence."""
+        of_tasks: dict[str, list[str]] = {}
         for on in self.tasks:
-            labels, configs = [arm.label for arm in on.arms], [arm.model for arm in on.arms]
-            made = {"params": "parameters without embeddings", "flops": "operations a token", "time": "training time"}
-            if match == "none":
-                sentences.append(f"On {on.label}, nothing was made equal.")
-            elif match == "time":
-                each = ", ".join(f"{arm.label} {arm.steps:,}" for arm in on.arms)
-                sentences.append(f"On {on.label}, {made[match]} was made equal by steps: {each}.")
-            else:
-                each = ", ".join(f"{arm.label} {arm.model.d_ff}" for arm in on.arms)
-                sentences.append(f"On {on.label}, {made[match]} were made equal by feed-forward widths: {each}.")
-            sentences += still_differs(labels, configs)
-        return sentences
+            of_tasks.setdefault(self._matching_on(on), []).append(on.label)
+        return [f"On {listed(tasks)}, {said}" for said, tasks in of_tasks.items()]
+
+    def _matching_on(self, on: TaskPlan) -> str:
+        match = self.request.match
+        if match == "none":
+            said = "nothing was made equal"
+        elif match == "time":
+            said = "training time was made equal by steps: " + _each(on.arms, lambda arm: arm.steps)
+        else:
+            what = {"params": "parameters without embeddings", "flops": "operations a token"}[match]
+            said = f"{what} were made equal by feed-forward widths: " + _each(on.arms, lambda arm: arm.model.d_ff)
+        unlike = still_differs([arm.label for arm in on.arms], [arm.model for arm in on.arms])
+        return f"{said}; {unlike}." if unlike else f"{said}."
 
     def identity(self) -> dict[str, Any]:
         """Say what makes this plan and no other, in JSON's terms; seeds may be added without making another."""
@@ -172,7 +176,7 @@ class Plan:
 
 def make_plan(request: Request) -> Plan:
     """Work a request out. Raises UserError for whatever in it cannot be run."""
-    _refuse_device(request.device)
+    refuse_device(request.device)
     labels = [_label(variant) for variant in request.variants]
     repeated = [label for label in labels if labels.count(label) > 1]
     if repeated:
@@ -200,6 +204,10 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
     return plan
 
 
+def _each(arms: Sequence[ArmPlan], figure: Callable[[ArmPlan], int]) -> str:
+    return ", ".join(f"{arm.label} {figure(arm):,}" for arm in arms)
+
+
 def _label(variant: str) -> str:
     """Give the variant as the person wrote it, but a user's class without the way to its file."""
     head, comma, keys = variant.strip().partition(",")
@@ -207,9 +215,10 @@ def _label(variant: str) -> str:
     return (name if colon and place else head) + comma + keys
 
 
-def _refuse_device(device: str) -> None:
+def refuse_device(device: str) -> None:
+    """Raise UserError for a device that is not here, or that holds no numbers."""
     try:
-        torch.empty(0, device=device)
+        torch.empty(1, device=device).sum().item()
     except (RuntimeError, AssertionError) as error:
         said = str(error).splitlines()[0]
         raise UserError(

@@ -26,7 +26,7 @@ class Request(Settings):
     """As `tasks.parse` reads them."""
     settings: tuple[tuple[str, str], ...] = ()
     """key, value: ModelConfig's and TrainingConfig's fields, for all arms; a variant's own keys come before them."""
-    seeds: PositiveInt = 8
+    seeds: int = Field(default=8, ge=1, le=10_000)
     steps: PositiveInt | None = None
     """For every task; None takes each task's own number for the budget."""
     budget: Budget = "quick"
@@ -54,9 +54,9 @@ class Request(Settings):
         known = {**ModelConfig.model_fields, **TrainingConfig.model_fields}
         for key, _ in self.settings:
             if key in (*OF_THE_TASK, *OF_THE_PLAN, "lr", "batch_size"):
-                raise UserError(f"{key!r} is not a setting: {_SET_BY[key]}.")
+                raise UserError(f"{key!r} is not a setting: {SET_BY[key]}.")
             if key not in known:
-                raise UserError(f"unknown setting {key!r}: {near_name(key, set(known) - set(_SET_BY))}")
+                raise UserError(f"unknown setting {key!r}: {near_name(key, set(known) - set(SET_BY))}")
         keys = [key for key, _ in self.settings]
         if len(set(keys)) < len(keys):
             raise UserError("a setting is given twice: give each key once.")
@@ -71,7 +71,7 @@ class Request(Settings):
         return {key: value for key, value in self.settings if key in TrainingConfig.model_fields}
 
 
-_SET_BY = {
+SET_BY = {
     "vocab_size": "it follows from the task",
     "context": "it follows from the task; write, for instance, text,context=128",
     "steps": "use --steps",

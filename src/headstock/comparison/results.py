@@ -46,7 +46,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Attention:
-    """Where an arm looks at the deciding position of the task's telling example, in the model of its first seed that finished."""
+    """Where an arm looks at a task's deciding position, in the model of its first seed that finished."""
 
     labels: list[str]
     """One readable label a token, up to the deciding position."""
@@ -120,6 +120,8 @@ class Comparison:
     reach: list[str]
     """Sentences: what the plan could claim, said before it ran."""
     exploratory: bool
+    earlier_claims: list[str]
+    """Sentences: what earlier looks at fewer seeds claimed, which stands though this look may not repeat it."""
     verdicts: list[Verdict]
     tasks: list[TaskOutcome]
     environment: dict[str, Any]

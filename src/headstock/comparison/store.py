@@ -8,7 +8,7 @@ comparison.json, report.html    derived, written anew at every look
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,24 +53,28 @@ class Store:
 
     def looks(self) -> list[int]:
         """Give the numbers of seeds at which verdicts were given, in order."""
-        path = self.folder / "looks.json"
-        if not path.exists():
-            return []
-        return [int(look["seeds"]) for look in read_json(path, "the looks at a comparison")]
+        return [int(look["seeds"]) for look in self._looks()]
 
     def look_number(self, seeds: int) -> int:
         """Give which look a verdict with so many seeds is or would be, counted from 1; looking again is the same."""
         looks = self.looks()
         return looks.index(seeds) + 1 if seeds in looks else len(looks) + 1
 
-    def count_look(self, seeds: int) -> int:
-        """Count a look, before its verdicts are shown; give its number."""
-        number = self.look_number(seeds)
+    def count_look(self, seeds: int, claims: Sequence[str]) -> None:
+        """Count a look, before its verdicts are shown, and keep what it claimed: a later look does not undo that."""
         if seeds not in self.looks():
-            path = self.folder / "looks.json"
-            before = read_json(path, "the looks at a comparison") if path.exists() else []
-            write_json(path, [*before, {"seeds": seeds, "date": time.strftime("%Y-%m-%d")}])
-        return number
+            look = {"seeds": seeds, "date": time.strftime("%Y-%m-%d"), "claims": list(claims)}
+            write_json(self.folder / "looks.json", [*self._looks(), look])
+
+    def earlier_claims(self, seeds: int) -> list[str]:
+        """Give what looks before the one with so many seeds claimed, a sentence each, with its look."""
+        before = self._looks()[: self.look_number(seeds) - 1]
+        return [f"Look {n}, {look['date']}: {said}" for n, look in enumerate(before, 1) for said in look["claims"]]
+
+    def _looks(self) -> list[dict[str, Any]]:
+        path = self.folder / "looks.json"
+        found: list[dict[str, Any]] = read_json(path, "the looks at a comparison") if path.exists() else []
+        return found
 
     def _claim(self, identity: dict[str, Any]) -> None:
         path = self.folder / "plan.json"

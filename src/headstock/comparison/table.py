@@ -20,6 +20,8 @@ def as_text(comparison: Comparison) -> str:
     blocks = [_heading(comparison)]
     blocks += [_verdicts(comparison, task) for task in comparison.tasks]
     blocks.append(_wrapped([write.basis(comparison)]))
+    if comparison.earlier_claims:
+        blocks.append("What earlier looks claimed, at fewer seeds\n" + _wrapped(comparison.earlier_claims, "  "))
     tables = [(_result_columns(task), _cost_columns(task)) if task.arms else ([], []) for task in comparison.tasks]
     # One width for all tables, so that an arm is called the same in each.
     room = min((_room(columns) for pair in tables for columns in pair), default=LONGEST_LABEL)

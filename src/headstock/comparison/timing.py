@@ -6,7 +6,8 @@ from statistics import median
 
 from headstock.comparison.plan import Plan, TaskPlan
 from headstock.model.transformer import build_from
-from headstock.training.loop import take_step
+from headstock.training.evaluation import evaluate
+from headstock.training.loop import take_step, threads_set_to
 from headstock.training.optimiser import adamw
 
 WARM_UP_STEPS = 2
@@ -40,8 +41,22 @@ def seconds_per_step(plan: Plan, on: TaskPlan) -> list[float]:
         for (model, training, optimiser), own in zip(runs, measured, strict=True):
             began = time.perf_counter()
             steps = WARM_UP_STEPS if turn < 0 else STEPS_A_TURN
-            for step in range(steps):
-                take_step(model, on.task, training, optimiser, step).item()
+            with threads_set_to(training.threads):  # as many as the run will have
+                for step in range(steps):
+                    take_step(model, on.task, training, optimiser, step).item()
             if turn >= 0:
                 own.append((time.perf_counter() - began) / steps)
     return [median(own) for own in measured]
+
+
+def seconds_per_evaluation(plan: Plan, on: TaskPlan) -> list[float]:
+    """Measure how long each arm takes to be scored on the task's held-out set, once each."""
+    measured = []
+    for arm in on.arms:
+        training = plan.training(on, arm, seed=0, lr=plan.request.lr)
+        model = build_from(arm.model).to(plan.request.device)
+        with threads_set_to(training.threads):
+            began = time.perf_counter()
+            evaluate(model, on.task)
+            measured.append(time.perf_counter() - began)
+    return measured

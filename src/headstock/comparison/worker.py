@@ -8,12 +8,14 @@ standard input closes, because that program ended in whatever way, it stops at o
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from headstock.errors import UserError
 from headstock.model.config import ModelConfig
 from headstock.tasks import parse
 from headstock.training.config import TrainingConfig
@@ -32,21 +34,24 @@ def main() -> None:
         out.write(json.dumps(event) + "\n")
         out.flush()
 
-    jobs: queue.Queue[dict[str, Any]] = queue.Queue()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a program run by nohup or & hands on that it is ignored
+    jobs: queue.Queue[dict[str, Any] | None] = queue.Queue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
-    say(event="ready")
-    while True:
-        job = jobs.get()
-        try:
-            _do(job, say)
-        except KeyboardInterrupt:
-            say(event="stopped")
-            os._exit(130)
-        except Exception as error:
-            say(event="failed", reason=f"{type(error).__name__}: {error}")
+    try:
+        say(event="ready")
+        while (job := jobs.get()) is not None:  # None: told to stop
+            try:
+                _do(job, say)
+            except UserError as error:  # a full disk, a damaged file: the next try would meet it too
+                say(event="refused", reason=str(error))
+            except Exception as error:
+                say(event="failed", reason=f"{type(error).__name__}: {error}")
+    except KeyboardInterrupt:
+        os._exit(130)
+    os._exit(0)
 
 
-def _listen(jobs: "queue.Queue[dict[str, Any]]") -> None:
+def _listen(jobs: "queue.Queue[dict[str, Any] | None]") -> None:
     for line in sys.stdin:
         jobs.put(json.loads(line))
     os._exit(0)  # the state of a run is on disk, whole, so there is nothing to put in order

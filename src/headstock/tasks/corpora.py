@@ -111,10 +111,16 @@ def _python_docs() -> Corpus:
     )
 
 
-def _shakespeare() -> Corpus:
+def shakespeare_places() -> list[Path]:
+    """Give where Tiny Shakespeare is looked for before it is fetched, in order; the last is where it is kept."""
     places = [cache_folder() / SHAKESPEARE_FILE]
     if chosen := os.environ.get("HEADSTOCK_DATA"):
         places.insert(0, Path(chosen).expanduser() / SHAKESPEARE_FILE)
+    return places
+
+
+def _shakespeare() -> Corpus:
+    places = shakespeare_places()
     for place in places:
         if place.is_file():
             content = _bytes_of(place)

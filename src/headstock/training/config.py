@@ -17,29 +17,37 @@ class TrainingConfig(Settings):
     """
 
     steps: PositiveInt
+    """Batches trained on."""
     batch_size: PositiveInt = 32
     """Rows a step."""
     seed: NonNegativeInt = 0
     """Fixes the order of the data, every dropout draw and, where the model is built for the run, its numbers."""
 
     lr: float = Field(default=1e-3, gt=0)
+    """Learning rate, at its highest."""
     schedule: Literal["constant", "cosine"] = "constant"
+    """How the rate goes on after it has risen."""
     warmup_steps: NonNegativeInt = 0
     """Steps over which the rate rises from 0 in a line, under either schedule."""
     final_lr_fraction: float = Field(default=0.1, ge=0, le=1)
     """Where the cosine ends, as a share of lr."""
     beta1: float = Field(default=0.9, ge=0, lt=1)
+    """AdamW's memory of gradients."""
     beta2: float = Field(default=0.95, ge=0, lt=1)
+    """AdamW's memory of their squares."""
     eps: float = Field(default=1e-8, gt=0)
+    """AdamW's addition to the root of those."""
     weight_decay: float = Field(default=0.1, ge=0)
     """On matrices alone: never on norms, biases or a mixer's vectors."""
     clip: float | None = Field(default=None, gt=0)
     """Largest norm of the whole gradient; longer ones are scaled down to it. None leaves them as they are."""
 
     evaluate_every: PositiveInt = 50
+    """Steps between two evaluations; a comparison chooses its own where this is not set."""
     piece_tokens: PositiveInt = 2048
     """A step's batch goes through the model in pieces of about so many tokens, small enough for the cache."""
     threads: PositiveInt = 1
+    """Cores that one run computes on."""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "TrainingConfig":

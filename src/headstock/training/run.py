@@ -8,6 +8,7 @@ metrics.jsonl     one line an evaluation
 result.json       written last: finished, or failed and why
 """
 
+import io
 import json
 import platform
 import signal
@@ -220,7 +221,9 @@ class _Keeper:
             "optimiser": self.optimiser.state_dict(),
             "progress": asdict(progress),
         }
-        write_atomically(self.path, lambda beside: torch.save(state, beside))
+        written = io.BytesIO()  # torch.save itself meets a full disk with an error that does not say so
+        torch.save(state, written)
+        write_atomically(self.path, lambda beside: beside.write_bytes(written.getbuffer()))
         self.kept_at = time.monotonic()
 
     def keep_now_and_then(self, progress: Progress) -> None:

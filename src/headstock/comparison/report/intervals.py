@@ -99,7 +99,7 @@ def _draw(
         few_ticks(axes, "x")
         axes.axvline(0, color=stand_in("ink"), linewidth=1, clip_on=False)
         width = axes.bbox.width
-        named = f"difference in {unit or write.metric_words(task.metric)}"
+        named = f"difference in {'steps' if unit == 'steps' else write.metric_with_unit(task)}"
         axes.set_xlabel(named, color=stand_in("muted"), labelpad=27)
         first, second = ("better", "worse") if lower_is_better else ("worse", "better")
         if low < 0:

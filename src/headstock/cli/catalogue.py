@@ -1,0 +1,131 @@
+"""`headstock list`: what can be named on the command line."""
+
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from cyclopts import Parameter
+
+from headstock.cli.layout import columns, filled, print_json
+from headstock.cli.options import AsJson
+
+
+def list_what_there_is(
+    what: Annotated[Literal["variants", "tasks"] | None, Parameter(help="One of the lists alone [default: both].")] = (
+        None
+    ),
+    /,
+    *,
+    as_json: AsJson = False,
+) -> int:
+    """List the variants that can be compared, with every key that can be set, and the tasks with their options."""
+    found: dict[str, Any] = {}
+    if what != "tasks":
+        found["variants"] = _variants()
+    if what != "variants":
+        found["tasks"] = _tasks()
+    if as_json:
+        print_json(found)
+        return 0
+    blocks = _variants_laid_out(found["variants"]) if "variants" in found else []
+    blocks += _tasks_laid_out(found["tasks"]) if "tasks" in found else []
+    print("\n\n".join(blocks))
+    return 0
+
+
+def _variants() -> dict[str, Any]:
+    from headstock.comparison.request import OF_THE_TASK, SET_BY
+    from headstock.model.config import POSITIONS, ModelConfig
+    from headstock.model.mixers import mixer_class, mixer_names
+    from headstock.training.config import TrainingConfig
+
+    usual = ModelConfig(vocab_size=1, context=1)
+    model_keys = [key for key in ModelConfig.model_fields if key not in (*OF_THE_TASK, "mixer", "position")]
+    training_keys = [key for key in TrainingConfig.model_fields if key not in SET_BY]
+    return {
+        "mixers": [_mixer(name, mixer_class(name)) for name in mixer_names()],
+        "positions": list(POSITIONS),
+        "usual_position": usual.position,
+        "keys": [_key(key, ModelConfig, getattr(usual, key)) for key in model_keys],
+        "training_keys": [_key(key, TrainingConfig, TrainingConfig.model_fields[key].default) for key in training_keys],
+    }
+
+
+def _mixer(name: str, kind: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "meaning": (kind.__doc__ or "").strip().splitlines()[0],
+        "weights_are": kind.weights_are,
+        "floor": kind.is_floor,
+        "refuses": list(kind.refuses),
+    }
+
+
+def _key(key: str, config: Any, usual: Any) -> dict[str, Any]:
+    field = config.model_fields[key]
+    choices = list(get_args(field.annotation)) if get_origin(field.annotation) is Literal else None
+    return {"key": key, "default": usual, "choices": choices, "meaning": field.description or ""}
+
+
+def _tasks() -> list[dict[str, Any]]:
+    from headstock import tasks
+
+    return [
+        {
+            "name": name,
+            "meaning": tasks.about(name).summary,
+            "options": [
+                {"key": option.name, "default": option.default, "meaning": option.meaning}
+                for option in tasks.about(name).options
+            ],
+        }
+        for name in tasks.names()
+    ]
+
+
+def _variants_laid_out(variants: dict[str, Any]) -> list[str]:
+    mixers = [[mixer["name"], _about(mixer)] for mixer in variants["mixers"]]
+    positions = ", ".join(
+        f"{name} (where none is named)" if name == variants["usual_position"] else name
+        for name in variants["positions"]
+    )
+    return [
+        "A variant is MIXER[+POSITION][,key=value...], such as differential+rope,n_heads=8.",
+        "Mixers\n"
+        + columns(mixers, indent="  ")
+        + "\n"
+        + filled("FILE.py:CLASS or PACKAGE.MODULE:CLASS names a mixer of your own.", "  "),
+        "Positions\n" + filled(positions, "  "),
+        "Keys of a variant, or of all arms with --set\n" + _keys_laid_out(variants["keys"]),
+        "Keys of training, with --set alone\n" + _keys_laid_out(variants["training_keys"]),
+    ]
+
+
+def _about(mixer: dict[str, Any]) -> str:
+    notes = [f"Weights: {mixer['weights_are']}."]
+    if mixer["floor"]:
+        notes.append("A floor: every other arm is held against it too.")
+    if mixer["refuses"]:
+        notes.append(f"Not with {', '.join(mixer['refuses'])}.")
+    return " ".join([mixer["meaning"], *notes])
+
+
+def _keys_laid_out(keys: list[dict[str, Any]]) -> str:
+    rows = [["key", "default", "meaning"]]
+    for key in keys:
+        choices = f"{', '.join(key['choices'])}. " if key["choices"] else ""
+        rows.append([key["key"], _written(key["default"]), choices + key["meaning"]])
+    return columns(rows, indent="  ")
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _tasks_laid_out(tasks: list[dict[str, Any]]) -> list[str]:
+    rows = []
+    for task in tasks:
+        rows.append([task["name"], "", task["meaning"]])
+        rows += [["", f"{option['key']}={option['default']}", option["meaning"]] for option in task["options"]]
+    return [
+        "A task is NAME[,key=value...], such as text,context=128; `headstock show TASK` tells all of one.",
+        "Tasks, with their options and what these are where they are not given\n" + columns(rows, indent="  "),
+    ]

@@ -1,0 +1,44 @@
+"""`headstock eval`: score a model."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from headstock.cli.layout import print_json
+from headstock.cli.options import AsJson, Device, device_named
+from headstock.cli.train import metrics_table
+
+
+def evaluate(
+    folder: Annotated[Path, Parameter(name="DIR", help="Folder of a run, or of a saved model.")],
+    /,
+    *,
+    task: Annotated[
+        str | None, Parameter(help="NAME[,key=value...] [default: the task that the run was trained on].")
+    ] = None,
+    split: Annotated[
+        Literal["held-out", "train"] | None, Parameter(help="One split alone [default: both, side by side].")
+    ] = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> int:
+    """Score a model on a task's fixed held-out set, and on as much of what was trained on.
+
+    Every target counts once, so that no figure depends on how the set is cut into batches.
+    """
+    from headstock.comparison.single import open_model, refuse_misfit, task_of
+    from headstock.tasks import parse
+    from headstock.training import evaluation
+
+    model = open_model(folder, device_named(device))
+    made = parse(task) if task is not None else task_of(folder)
+    refuse_misfit(folder, model, made)
+    splits: tuple[Literal["held-out", "train"], ...] = ("held-out", "train") if split is None else (split,)
+    metrics: dict[str, dict[str, float]] = {one: evaluation.evaluate(model, made, one) for one in splits}
+    if as_json:
+        print_json({"folder": str(folder), "task": made.spec, "task_hash": made.content_hash, "metrics": metrics})
+    else:
+        print(f"{model.config.variant} on {made.spec}")
+        print(metrics_table(metrics))
+    return 0
