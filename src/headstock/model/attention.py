@@ -77,5 +77,5 @@ def shared_by_groups(x_bhkd: Tensor, n_heads: int, together: int = 1) -> Tensor:
     groups = x_bhkd.shape[1]
     if groups == n_heads:
         return x_bhkd
-    together_bghkd = x_bhkd.reshape(x_bhkd.shape[0], -1, together, *x_bhkd.shape[2:])
+    together_bghkd = x_bhkd.reshape(x_bhkd.shape[0], groups // together, together, *x_bhkd.shape[2:])
     return together_bghkd.repeat_interleave(n_heads // groups, dim=1).flatten(1, 2)

@@ -3,6 +3,9 @@
 Keys are kept as they are scored, already rotated. A mixer without keys keeps keys of width 0, which cost nothing.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
 
@@ -47,6 +50,19 @@ class Cache:
     def n_bytes(self) -> int:
         """Bytes of keys and values, all blocks together."""
         return sum(block.n_bytes for block in self.blocks)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Stand again where it stood, should the reading inside fail half-way."""
+        keys_and_values = [(block.keys, block.values) for block in self.blocks]
+        rest = self.length, self.real_bk, self.document_bk
+        try:
+            yield
+        except BaseException:
+            for block, (keys, values) in zip(self.blocks, keys_and_values, strict=True):
+                block.keys, block.values = keys, values
+            self.length, self.real_bk, self.document_bk = rest
+            raise
 
     def extend_reading(
         self, real_bq: Tensor | None, document_bq: Tensor | None, ids_bq: Tensor

@@ -19,7 +19,7 @@ Probability = Field(default=0.0, ge=0.0, lt=1.0)
 
 
 def _head_size(known: dict[str, Any]) -> int:
-    return int(known.get("d_model", 0)) // int(known.get("n_heads", 1))
+    return max(1, int(known.get("d_model", 0)) // int(known.get("n_heads", 1)))  # too many heads: _parts_fit says so
 
 
 def _feedforward_width(known: dict[str, Any]) -> int:
@@ -35,50 +35,68 @@ class ModelConfig(Settings):
     """
 
     vocab_size: PositiveInt
+    """Different tokens that can be read and foretold."""
     context: PositiveInt
     """Tokens a model was made for: the length of its learned tables, and what generation may reach."""
 
     mixer: str = "softmax"
     """A name of `headstock list variants`, or a class of your own: `package.module:Class`, `file.py:Class`."""
     position: Position = "learned"
+    """How a token knows where it stands."""
     d_model: PositiveInt = 64
+    """Width of the residual."""
     n_layers: NonNegativeInt = 2
+    """Blocks, each a mixer and a feed-forward."""
 
     n_heads: PositiveInt = 4
     """Query heads, of size d_head each, in every variant."""
     n_kv_heads: PositiveInt = Field(default_factory=lambda known: known.get("n_heads", 1))
     """Key and value heads; fewer than n_heads makes groups of query heads that share one (Ainslie et al., 2023)."""
     d_head: PositiveInt = Field(default_factory=_head_size)
+    """Width of a head; d_model / n_heads where not given."""
     query_key: Literal["learned", "shared", "identity"] = "learned"
     """Two maps, one map for both, or none: the token itself is its query and its key."""
     value_map: Literal["learned", "identity"] = "learned"
+    """A map of its own, or none: the token itself is its value."""
     output_map: bool = True
+    """A map from all heads' outputs into the residual."""
     qkv_bias: bool = False
+    """Biases in the maps of queries, keys and values."""
     output_bias: bool = False
+    """A bias in the output map."""
 
     norm: Literal["none", "layernorm", "rmsnorm"] = "layernorm"
+    """What keeps the sizes of numbers in order."""
     norm_placement: Literal["pre", "post"] = "pre"
+    """Before each sub-layer, or after its output has joined the residual."""
     final_norm: bool = Field(default_factory=lambda known: known.get("norm_placement") == "pre")
     """A norm before the unembedding; has an effect only where there is a norm at all."""
     norm_eps: float = Field(default=1e-5, gt=0)
+    """Added to the variance, or the mean square, before its root is taken."""
 
     feedforward: Literal["none", "relu", "gelu", "swiglu"] = "gelu"
+    """What works on each position alone."""
     d_ff: PositiveInt = Field(default_factory=_feedforward_width)
+    """Width inside the feed-forward; 4 d_model where not given, 8/3 d_model for swiglu."""
     feedforward_bias: bool = True
+    """Biases in the feed-forward's maps."""
 
     residual: Literal["added", "replacing"] = "added"
     """What a sub-layer's output does to its input."""
     tied: bool = False
     """The unembedding is the token embedding, transposed."""
     unembed_bias: bool = False
+    """A bias a token on the logits."""
 
     dropout_attention: float = Probability
+    """On the weights of the average."""
     dropout_residual: float = Probability
     """On each sub-layer's output, before it joins the residual."""
     dropout_embedding: float = Probability
+    """On the sum of token and position."""
 
-    init: Literal["gpt2", "torch"] = "gpt2"
-    """gpt2: normal, 0.02, outputs into the residual divided by √(2·n_layers). torch: each module's own default."""
+    init: Literal["fan-in", "gpt2", "torch"] = "fan-in"
+    """Where training starts: see `model/initialisation.py`, which says what each draws."""
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelConfig":
@@ -131,7 +149,8 @@ class ModelConfig(Settings):
             if key in said:
                 continue
             field = type(self).model_fields[key]
-            if value != field.get_default(call_default_factory=True, validated_data=said):
+            uneven = key == "d_head" and self.d_model % self.n_heads  # then no default is accepted
+            if uneven or value != field.get_default(call_default_factory=True, validated_data=said):
                 keys.append(f"{key}={_written(value)}")
             said[key] = value
         return ",".join([head, *keys])

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from headstock.errors import UserError
 from headstock.model.cache import Cache
-from headstock.model.shapes import Ids
-from headstock.model.transformer import Transformer
+from headstock.model.shapes import Continued, Ids
+from headstock.model.transformer import Transformer, refuse_input
 
 
 @torch.no_grad()
@@ -26,7 +26,7 @@ def generate(
     seed: int = 0,
     real: Tensor | None = None,
     use_cache: bool = True,
-) -> Ids:
+) -> Continued:
     """Give ids followed by up to max_new_tokens more, (batch, time + new).
 
     temperature: 0 takes the likeliest token; above, draws from softmax(logits / temperature), seeded.
@@ -40,7 +40,7 @@ def generate(
 
     Raises UserError for a choice outside its range, an empty prompt, or a context that would be passed.
     """
-    _refuse(model, ids_bq, max_new_tokens, temperature, top_k, top_p, overflow)
+    _refuse(model, ids_bq, real, max_new_tokens, temperature, top_k, top_p, overflow)
     generator = torch.Generator(ids_bq.device).manual_seed(seed)
     context = model.config.context
     stopped = torch.zeros(ids_bq.shape[0], dtype=torch.bool, device=ids_bq.device)
@@ -53,10 +53,9 @@ def generate(
             if cache is not None and cache.length + unread.shape[1] > context:
                 cache = None  # from here on the window slides, and every place in it is a new one
             if cache is None:
-                seen = None if real is None else real[:, -context:]
-                logits_bv = _last_logits(model, ids_bq[:, -context:], None, seen)
+                logits_bv = _last_logits(model, *_window(ids_bq, real, context))
             else:
-                logits_bv = _last_logits(model, unread, cache, real if cache.length == 0 else None)
+                logits_bv = _last_logits(model, unread, real if cache.length == 0 else None, cache)
             token_b = choose(logits_bv, temperature, top_k, top_p, generator)
             if stop_token is not None:
                 token_b = torch.where(stopped, stop_token, token_b)
@@ -72,7 +71,15 @@ def generate(
     return ids_bq
 
 
-def _last_logits(model: Transformer, ids_bq: Tensor, cache: Cache | None, real: Tensor | None) -> Tensor:
+def _window(ids_bq: Tensor, real: Tensor | None, context: int) -> tuple[Tensor, Tensor | None]:
+    """Give each row's last `context` real tokens and which of them are real; padding goes to the left."""
+    if real is None:
+        return ids_bq[:, -context:], None
+    order = real.int().argsort(dim=1, stable=True)[:, -context:]
+    return ids_bq.gather(1, order), real.gather(1, order)
+
+
+def _last_logits(model: Transformer, ids_bq: Tensor, real: Tensor | None, cache: Cache | None = None) -> Tensor:
     """Give the logits (batch, vocabulary) after each row's last real token; only there the unembedding runs."""
     hidden_bqm = model.hidden(ids_bq, cache=cache, real=real)
     if real is None:
@@ -88,7 +95,9 @@ def choose(
     """Choose one token a row, int64 (batch,)."""
     if temperature == 0:
         return logits_bv.argmax(-1)
-    logits_bv = logits_bv.float() / temperature
+    logits_bv = logits_bv.float()
+    # The likeliest at 0 and no division by a number that float32 rounds to 0: never NaN, however small the temperature.
+    logits_bv = (logits_bv - logits_bv.amax(-1, keepdim=True)) / max(temperature, 1e-30)
     if top_k is not None and top_k < logits_bv.shape[-1]:
         kept = logits_bv.topk(top_k, dim=-1)
         logits_bv = torch.full_like(logits_bv, -math.inf).scatter(-1, kept.indices, kept.values)
@@ -103,14 +112,16 @@ def choose(
 def _refuse(
     model: Transformer,
     ids_bq: Tensor,
+    real: Tensor | None,
     max_new_tokens: int,
     temperature: float,
     top_k: int | None,
     top_p: float | None,
     overflow: str,
 ) -> None:
-    prompt, context = ids_bq.shape[-1], model.config.context
-    if ids_bq.numel() == 0:
+    refuse_input(ids_bq, real, None)
+    prompt, context = ids_bq.shape[1], model.config.context
+    if ids_bq.numel() == 0 or (real is not None and not bool(real.any(1).all())):
         raise UserError("the prompt is empty: give at least one token to continue.")
     if max_new_tokens < 0:
         raise UserError(f"max_new_tokens is {max_new_tokens}: give 0 or more.")

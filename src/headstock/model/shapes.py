@@ -10,10 +10,12 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     Ids: TypeAlias = Tensor
+    Continued: TypeAlias = Tensor
     Residual: TypeAlias = Tensor
     Logits: TypeAlias = Tensor
     Queries: TypeAlias = Tensor
     Keys: TypeAlias = Tensor
+    KeysPerQueryHead: TypeAlias = Tensor
     Values: TypeAlias = Tensor
     Mixed: TypeAlias = Tensor
     Scores: TypeAlias = Tensor
@@ -23,13 +25,16 @@ else:
     try:
         from jaxtyping import Bool, Float, Int
     except ImportError:  # a plain installation: shapes stay documentation
-        Ids = Residual = Logits = Queries = Keys = Values = Mixed = Scores = Weights = VisibleTensor = Tensor
+        Ids = Continued = Residual = Logits = Queries = Keys = KeysPerQueryHead = Values = Mixed = Tensor
+        Scores = Weights = VisibleTensor = Tensor
     else:
         Ids = Int[Tensor, "b q"]
+        Continued = Int[Tensor, "b longer"]
         Residual = Float[Tensor, "b q m"]
         Logits = Float[Tensor, "b q v"]
         Queries = Float[Tensor, "b h q d"]
         Keys = Float[Tensor, "b h_k k d"]
+        KeysPerQueryHead = Float[Tensor, "b h k d"]
         Values = Float[Tensor, "b h_v k d_v"]
         Mixed = Float[Tensor, "b h_out q d_v"]
         Scores = Float[Tensor, "b h q k"]

@@ -4,6 +4,7 @@ Letters after a name are its axes: b batch, q the tokens being read, k those and
 width, v vocabulary.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from headstock.model.initialisation import initialise
 from headstock.model.mixers import mixer_class
 from headstock.model.norms import norm
 from headstock.model.positions import LearnedPositions, Rotation, SinusoidalPositions, alibi_slopes, refuse_past_table
-from headstock.model.shapes import Ids, Logits, Residual, Weights
+from headstock.model.shapes import Continued, Ids, Logits, Residual, Weights
 from headstock.model.visibility import Visible
 
 
@@ -62,6 +63,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        mixer_class(config.mixer).check(config)  # said even where no block would ask
         self.config = config
         self.plain = False
         """Take every mixer's plain evaluation, the slow truth that the fast ones are held to."""
@@ -105,11 +107,12 @@ class Transformer(nn.Module):
         draws: DropoutDraws | None = None,
     ) -> Residual:
         """Give the residual after the last block and the final norm: all of `forward` but the unembedding."""
-        self._refuse_ids(ids_bq)
-        frame = self._frame(ids_bq, cache, real, documents, draws)
-        x_bqm = self._embedded(ids_bq, frame)
-        for block in self.blocks:
-            x_bqm = block(x_bqm, frame)
+        refuse_input(ids_bq, real, documents)
+        with nullcontext() if cache is None else cache.reading():
+            frame = self._frame(ids_bq, cache, real, documents, draws)
+            x_bqm = self._embedded(ids_bq, frame)
+            for block in self.blocks:
+                x_bqm = block(x_bqm, frame)
         return self.final_norm(x_bqm)  # type: ignore[no-any-return]
 
     def logits(self, x_bqm: Tensor) -> Tensor:
@@ -120,7 +123,7 @@ class Transformer(nn.Module):
 
     def weights(self, ids_bq: Ids, *, real: Tensor | None = None, documents: Tensor | None = None) -> list[Weights]:
         """Give each block's exact weights (batch, head, query, key) while reading ids."""
-        self._refuse_ids(ids_bq)
+        refuse_input(ids_bq, real, documents)
         frame = self._frame(ids_bq, None, real, documents, None)
         x_bqm = self._embedded(ids_bq, frame)
         weights = []
@@ -130,14 +133,20 @@ class Transformer(nn.Module):
             x_bqm = block(x_bqm, frame)
         return weights
 
-    def generate(self, ids_bq: Ids, max_new_tokens: int, **choices: Any) -> Ids:
+    def generate(self, ids_bq: Ids, max_new_tokens: int, **choices: Any) -> Continued:
         """Continue ids by up to max_new_tokens tokens: see `headstock.model.generation.generate`."""
         from headstock.model.generation import generate
 
         return generate(self, ids_bq, max_new_tokens, **choices)
 
     def _embedded(self, ids_bq: Tensor, frame: Frame) -> Tensor:
-        x_bqm: Tensor = self.embed(ids_bq)
+        try:
+            x_bqm: Tensor = self.embed(ids_bq)
+        except IndexError:
+            raise UserError(
+                f"ids go from {int(ids_bq.min())} to {int(ids_bq.max())} but the vocabulary has "
+                f"{self.config.vocab_size} tokens: give ids from 0 to {self.config.vocab_size - 1}."
+            ) from None
         if self.position is not None:
             x_bqm = x_bqm + self.position(frame.visible.query_positions)
         if self.training and self.config.dropout_embedding:
@@ -172,11 +181,21 @@ class Transformer(nn.Module):
             rotation = Rotation.at(visible.query_positions, config.d_head, dtype, halves=halves)
         return Frame(visible, rotation, None if cache is None else cache.blocks, draws, self.plain)
 
-    def _refuse_ids(self, ids_bq: Tensor) -> None:
-        if ids_bq.ndim != 2 or ids_bq.dtype not in (torch.int64, torch.int32):
-            raise UserError(
-                f"ids are {ids_bq.dtype} of shape {tuple(ids_bq.shape)}: give integers of shape (batch, time)."
-            )
+
+def refuse_input(ids_bq: Tensor, real: Tensor | None, documents: Tensor | None) -> None:
+    """Raise UserError where ids are no integers (batch, time), or real or documents do not say one thing of each."""
+    if ids_bq.ndim != 2 or ids_bq.dtype not in (torch.int64, torch.int32):
+        raise UserError(f"ids are {_described(ids_bq)}: give integers of shape (batch, time).")
+    if real is not None and (real.dtype != torch.bool or real.shape != ids_bq.shape):
+        raise UserError(f"real is {_described(real)}: give a bool for each id, of shape {tuple(ids_bq.shape)}.")
+    if documents is not None and (documents.is_floating_point() or documents.shape != ids_bq.shape):
+        raise UserError(
+            f"documents are {_described(documents)}: give an integer for each id, of shape {tuple(ids_bq.shape)}."
+        )
+
+
+def _described(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
 
 
 def build(variant: str, *, seed: int = 0, **overrides: Any) -> Transformer:
@@ -191,7 +210,7 @@ def build(variant: str, *, seed: int = 0, **overrides: Any) -> Transformer:
 def build_from(config: ModelConfig, *, seed: int = 0) -> Transformer:
     """Give the model of a config, its numbers drawn from the seed; torch's own generators are left as they were."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)  # for what a user's mixer draws in its own __init__
+        torch.default_generator.manual_seed(seed)  # for what a user's mixer draws in its own __init__
         model = Transformer(config)
     initialise(model, config.init, config.n_layers, seed)
     return model

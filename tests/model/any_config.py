@@ -1,0 +1,77 @@
+"""Any valid config, for hypothesis: a few fields are chosen and the rest follow."""
+
+from typing import Any, get_args
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from headstock.errors import UserError
+from headstock.model.config import POSITIONS, ModelConfig
+from headstock.model.mixers import mixer_class, mixer_names
+
+TWO = {"vocab_size": 17, "context": 12}
+MIXERS = mixer_names()
+ALLOWED = {mixer: [p for p in POSITIONS if p not in mixer_class(mixer).refuses] for mixer in MIXERS}
+PROBABILITY = st.floats(0, 1, exclude_max=True)
+
+
+def choices(field: str) -> Any:
+    return st.sampled_from(get_args(ModelConfig.model_fields[field].annotation))
+
+
+FIELDS = {
+    "vocab_size": st.integers(1, 99),
+    "context": st.integers(1, 99),
+    "mixer": st.sampled_from([*MIXERS, "./my+folder/my_mixer.py:MyMixer", "package.module:Mixer"]),
+    "position": st.sampled_from(POSITIONS),
+    "d_model": st.integers(1, 40),
+    "n_layers": st.integers(0, 4),
+    "n_heads": st.integers(1, 8),
+    "n_kv_heads": st.integers(1, 8),
+    "d_head": st.integers(1, 8),
+    "query_key": choices("query_key"),
+    "value_map": choices("value_map"),
+    "output_map": st.booleans(),
+    "qkv_bias": st.booleans(),
+    "output_bias": st.booleans(),
+    "norm": choices("norm"),
+    "norm_placement": choices("norm_placement"),
+    "final_norm": st.booleans(),
+    "norm_eps": st.floats(1e-12, 1),
+    "feedforward": choices("feedforward"),
+    "d_ff": st.integers(1, 200),
+    "feedforward_bias": st.booleans(),
+    "residual": choices("residual"),
+    "tied": st.booleans(),
+    "unembed_bias": st.booleans(),
+    "dropout_attention": PROBABILITY,
+    "dropout_residual": PROBABILITY,
+    "dropout_embedding": PROBABILITY,
+    "init": choices("init"),
+}  # fmt: skip
+
+
+@st.composite
+def configs(draw: st.DrawFn, **fixed: Any) -> ModelConfig:
+    """Any valid config with some fields fixed."""
+    free = sorted(set(FIELDS) - {"vocab_size", "context", *fixed})
+    chosen = draw(st.sets(st.sampled_from(free), max_size=7)) | {"vocab_size", "context"}
+    try:
+        return ModelConfig(**{field: draw(FIELDS[field]) for field in sorted(chosen - set(fixed))}, **fixed)
+    except UserError:
+        assume(False)
+        raise
+
+
+@st.composite
+def buildable_configs(draw: st.DrawFn) -> ModelConfig:
+    """Any small config of a mixer of ours that accepts it."""
+    mixer = draw(st.sampled_from(MIXERS))
+    position = draw(st.sampled_from(ALLOWED[mixer]))
+    width = draw(st.sampled_from([8, 12, 16]))
+    config = draw(configs(**TWO, mixer=mixer, position=position, d_model=width, norm_eps=1e-5))
+    try:
+        mixer_class(mixer).check(config)
+    except UserError:
+        assume(False)
+    return config

@@ -1,0 +1,103 @@
+"""One table of models that every path must agree on: each mixer with each of its positions, and each other choice once.
+
+Times, heads, head sizes and batches all differ in number, so that an axis taken for another shows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from headstock.model.config import POSITIONS, ModelConfig, config_of
+from headstock.model.mixers import mixer_class, mixer_names
+from headstock.model.transformer import Transformer, build_from
+
+VOCAB, CONTEXT, TIME, BATCH = 17, 12, 9, 3
+SIZES = {"vocab_size": VOCAB, "context": CONTEXT, "d_model": 16, "n_layers": 2, "n_heads": 4}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A variant with a name."""
+
+    name: str
+    variant: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    def config(self, **overrides: Any) -> ModelConfig:
+        return config_of(self.variant, **{**SIZES, **overrides})
+
+    def model(self, dtype: torch.dtype = torch.float64, **overrides: Any) -> Transformer:
+        return stirred(build_from(self.config(**overrides)), dtype).eval()
+
+
+def stirred(model: Transformer, dtype: torch.dtype = torch.float64, spread: float = 0.3) -> Transformer:
+    """Move every number away from where it starts: no weight is 1, no bias 0, no attention nearly uniform."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += spread * torch.randn(parameter.shape, generator=generator)
+    return model.to(dtype)
+
+
+def some_ids(batch: int = BATCH, time: int = TIME, seed: int = 0) -> Tensor:
+    return torch.randint(VOCAB, (batch, time), generator=torch.Generator().manual_seed(seed))
+
+
+def close(actual: Tensor, expected: Tensor, atol: float = 1e-10) -> None:
+    torch.testing.assert_close(actual, expected, rtol=0, atol=atol)
+
+
+MIXERS_WITH_POSITIONS = [
+    Case(f"{mixer}-{position}", f"{mixer}+{position}")
+    for mixer in mixer_names()
+    for position in POSITIONS
+    if position not in mixer_class(mixer).refuses
+]
+
+CHOICES = [
+    Case("grouped-heads", "softmax+rope,n_kv_heads=2"),
+    Case("one-key-head", "softmax+alibi,n_kv_heads=1"),
+    Case("grouped-softmax1", "softmax1+rope-interleaved,n_kv_heads=2"),
+    Case("grouped-differential", "differential+rope,n_heads=8,n_kv_heads=4"),
+    Case("grouped-differential-alibi", "differential+alibi,n_heads=8,n_kv_heads=2"),
+    Case("grouped-uniform", "uniform,n_kv_heads=2"),
+    Case("grouped-table", "table+alibi,n_kv_heads=2"),
+    Case("six-heads", "softmax1+alibi,n_heads=6,d_head=2"),
+    Case("wide-heads", "differential+rope,d_head=6"),
+    Case("biases", "softmax,qkv_bias=true,output_bias=true,unembed_bias=true"),
+    Case("biases-differential", "differential,qkv_bias=true,output_bias=true"),
+    Case("no-feedforward-bias", "softmax,feedforward_bias=false"),
+    Case("shared-query-key", "softmax+rope,query_key=shared,qkv_bias=true"),
+    Case("shared-query-key-differential", "differential,query_key=shared"),
+    Case("token-as-query-and-key", "softmax,query_key=identity,qkv_bias=true"),
+    Case("token-as-query-key-and-value", "softmax,query_key=identity,value_map=identity"),
+    Case("no-output-map", "softmax+alibi,output_map=false"),
+    Case("bare-average", "uniform+none,n_heads=1,value_map=identity,output_map=false,residual=replacing,norm=none"),
+    Case("replacing", "softmax,residual=replacing"),
+    Case("post-norm", "softmax,norm_placement=post"),
+    Case("post-norm-with-final", "differential+rope,norm_placement=post,final_norm=true,norm=rmsnorm"),
+    Case("no-norm", "softmax,norm=none"),
+    Case("no-final-norm", "softmax,final_norm=false"),
+    Case("rmsnorm-swiglu", "differential+rope,norm=rmsnorm,feedforward=swiglu"),
+    Case("swiglu-without-bias", "softmax,feedforward=swiglu,feedforward_bias=false,d_ff=5"),
+    Case("relu", "table,feedforward=relu"),
+    Case("no-feedforward", "softmax,feedforward=none"),
+    Case("tied", "softmax+rope,tied=true"),
+    Case("no-blocks", "softmax,n_layers=0"),
+    Case("gpt2-init", "softmax,init=gpt2"),
+    Case("torch-init", "softmax,init=torch"),
+]
+
+CASES = MIXERS_WITH_POSITIONS + CHOICES
+ONE_A_MIXER = [Case(mixer, mixer) for mixer in mixer_names()]
+
+every_case: Callable[..., Any] = pytest.mark.parametrize("case", CASES, ids=str)
+every_position: Callable[..., Any] = pytest.mark.parametrize("case", MIXERS_WITH_POSITIONS, ids=str)
+every_mixer: Callable[..., Any] = pytest.mark.parametrize("case", ONE_A_MIXER, ids=str)
+both_paths: Callable[..., Any] = pytest.mark.parametrize("plain", [False, True], ids=["fast", "plain"])

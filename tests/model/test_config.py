@@ -1,0 +1,186 @@
+"""A config is a value that prints as the variant that makes it; what cannot be is refused, with advice that works."""
+
+import re
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from headstock.errors import UserError
+from headstock.model.config import ModelConfig, config_of, parse_variant
+from headstock.model.transformer import build
+from tests.model.any_config import FIELDS, TWO, configs
+from tests.model.cases import CASES, Case, every_case
+
+
+def refusal(make: Any, *args: Any, **values: Any) -> str:
+    """Give the sentence with which something is refused."""
+    with pytest.raises(UserError) as caught:
+        make(*args, **values)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert sentence.endswith((".", "?")), sentence
+    return sentence
+
+
+def test_any_config_draws_every_field() -> None:
+    assert set(FIELDS) == set(ModelConfig.model_fields)
+
+
+@settings(max_examples=200)
+@given(config=configs())
+@example(config=ModelConfig(**TWO, d_model=10, n_heads=4, d_head=2))
+def test_a_config_prints_as_the_variant_that_makes_it(config: ModelConfig) -> None:
+    again = config_of(config.variant, vocab_size=config.vocab_size, context=config.context)
+    assert again == config
+    assert hash(again) == hash(config)
+    assert again.variant == config.variant
+    assert ModelConfig(**config.model_dump()) == config
+    assert ModelConfig.model_validate_json(config.model_dump_json()) == config
+
+
+@every_case
+def test_a_case_survives_the_way_to_its_variant_and_back(case: Case) -> None:
+    config = case.config()
+    assert config_of(config.variant, vocab_size=config.vocab_size, context=config.context) == config
+
+
+def test_a_variant_says_only_what_is_no_default() -> None:
+    assert ModelConfig(**TWO).variant == "softmax"
+    assert (
+        config_of("differential + alibi".replace(" ", ""), **TWO, n_heads=8).variant == "differential+alibi,n_heads=8"
+    )
+    assert config_of("softmax,norm_placement=post,feedforward=swiglu", **TWO).variant == (
+        "softmax,norm_placement=post,feedforward=swiglu"
+    )
+    assert config_of("softmax,output_map=false,dropout_residual=0.1", **TWO).variant == (
+        "softmax,output_map=false,dropout_residual=0.1"
+    )
+
+
+def test_defaults_follow_from_what_is_given() -> None:
+    config = ModelConfig(**TWO)
+    assert (config.d_model, config.n_layers, config.n_heads, config.n_kv_heads, config.d_head) == (64, 2, 4, 4, 16)
+    assert (config.d_ff, config.final_norm, config.norm, config.position) == (256, True, "layernorm", "learned")
+    assert config_of("softmax,norm_placement=post", **TWO).final_norm is False
+    assert config_of("softmax,feedforward=swiglu,d_model=48", **TWO).d_ff == 128
+    assert config_of("softmax,n_heads=8", **TWO).n_kv_heads == 8
+
+
+def test_a_variants_own_key_holds_over_what_applies_to_all_arms() -> None:
+    config = config_of("softmax+rope,n_heads=8", **TWO, n_heads=2, d_model=32, position="alibi")
+    assert (config.n_heads, config.d_model, config.position) == (8, 32, "rope")
+
+
+def test_a_config_is_frozen_hashable_and_compared_by_value() -> None:
+    config = ModelConfig(**TWO)
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        config.n_heads = 8
+    assert config == ModelConfig(**TWO, n_heads=4)  # a default, given
+    assert len({config, ModelConfig(**TWO, n_heads=4), ModelConfig(**TWO, n_heads=8)}) == 2
+    assert len({case.config() for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize(
+    ("variant", "sentence"),
+    [
+        ("softmax,n_head=8", "unknown key 'n_head' in 'softmax,n_head=8': did you mean 'n_heads'?"),
+        ("softmax,zzz=8", "unknown key 'zzz' in 'softmax,zzz=8': choose one of context, d_ff"),
+        ("softmax+rop", "unknown position 'rop' in 'softmax+rop': did you mean 'rope'?"),
+        ("softmax+", "unknown position '' in 'softmax+'"),
+        ("softmax,n_heads", "'n_heads' in 'softmax,n_heads' is not key=value"),
+        ("softmax,n_heads=", "'n_heads=' in 'softmax,n_heads=' is not key=value"),
+        ("softmax,,n_heads=8", "'' in 'softmax,,n_heads=8' is not key=value"),
+        ("softmax,n_heads=8,n_heads=4", "'n_heads' is given twice"),
+        ("softmax+rope,position=alibi", "'position' is given twice"),
+        ("softmax,mixer=uniform", "'mixer' is given twice"),
+        ("", "'' names no mixer"),
+        ("+rope", "'+rope' names no mixer"),
+        (",n_heads=8", "names no mixer"),
+    ],
+)
+def test_a_variant_that_cannot_be_read_is_refused_with_the_near_name(variant: str, sentence: str) -> None:
+    assert sentence in refusal(parse_variant, variant)
+
+
+def test_unknown_names_are_refused_with_the_near_one() -> None:
+    assert refusal(ModelConfig, **TWO, n_head=8) == "ModelConfig has no key 'n_head': did you mean 'n_heads'?"
+    assert refusal(build, "sofmax", **TWO) == "unknown mixer 'sofmax': did you mean 'softmax'?"
+    assert "unknown mixer 'nosuch'" in refusal(build, "nosuch,n_layers=0", **TWO)
+    assert "choose one of differential, softmax" in refusal(build, "zzzzzzzz", **TWO)
+    assert "norm='layer' cannot be used: it should be 'none', 'layernorm' or 'rmsnorm'" in refusal(
+        config_of, "softmax,norm=layer", **TWO
+    )
+    assert refusal(ModelConfig, vocab_size=3) == "ModelConfig needs 'context': give it a value."
+
+
+COUNTS = ["vocab_size", "context", "d_model", "n_heads", "n_kv_heads", "d_head", "d_ff"]
+
+
+@pytest.mark.parametrize("value", [0, -1, "-3", "many", 2.5])
+@pytest.mark.parametrize("key", [*COUNTS, "n_layers"])
+def test_a_count_that_is_no_positive_number_is_refused_by_its_name(key: str, value: object) -> None:
+    if key == "n_layers" and value == 0:
+        assert ModelConfig(**TWO, n_layers=0).n_layers == 0
+    else:
+        assert refusal(ModelConfig, **{**TWO, key: value}).startswith(f"{key}={value!r} cannot be used: it should be ")
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0, 2, float("nan"), "often"])
+@pytest.mark.parametrize("place", ["attention", "residual", "embedding"])
+def test_a_dropout_that_is_no_probability_below_one_is_refused(place: str, value: object) -> None:
+    sentence = refusal(ModelConfig, **TWO, **{f"dropout_{place}": value})
+    assert sentence.startswith(f"dropout_{place}={value!r} cannot be used")
+
+
+@pytest.mark.parametrize("value", [0, -1e-5, float("inf"), float("nan")])
+def test_a_norm_needs_an_epsilon_above_zero(value: float) -> None:
+    assert refusal(ModelConfig, **TWO, norm_eps=value).startswith(f"norm_eps={value!r} cannot be used")
+
+
+@given(d_model=st.integers(1, 200), n_heads=st.integers(1, 250), mixer=st.sampled_from(["softmax", "differential"]))
+def test_advice_on_the_number_of_heads_can_be_followed(d_model: int, n_heads: int, mixer: str) -> None:
+    def refused(heads: int) -> str:
+        try:
+            build(mixer, **TWO, d_model=d_model, n_heads=heads, n_layers=0)
+        except UserError as error:
+            return str(error)
+        return ""
+
+    sentence = refused(n_heads)
+    advice = [int(number) for number in re.findall(r"\d+", sentence.partition("such as")[2])]
+    assert bool(advice) is bool(sentence)
+    if mixer == "softmax" or d_model % 2 == 0:  # no even number of heads divides an odd width
+        assert not advice or not all(refused(heads) for heads in advice)
+
+
+@pytest.mark.parametrize(
+    ("variant", "sentence"),
+    [
+        ("softmax,n_heads=6", "6 heads but the width is 64: choose a number of heads that divides 64, such as 4 or 8."),
+        ("softmax,n_heads=128", "softmax has 128 heads but the width is 64"),
+        ("differential,n_heads=1", "maps of head pairs, but n_heads is 1: choose an even number, such as 2."),
+        ("differential,n_heads=3,d_head=4", "but n_heads is 3: choose an even number, such as 2."),
+        ("differential,n_heads=6,d_head=4,n_kv_heads=3", "but n_kv_heads is 3: choose an even number, such as 2."),
+        ("softmax,n_kv_heads=3", "4 query heads cannot share 3 key heads evenly"),
+        ("softmax,n_kv_heads=8", "4 query heads cannot share 8 key heads evenly"),
+        ("softmax,query_key=identity,d_head=8", "its query and key, so n_heads × d_head must be d_model=64, not 32."),
+        ("softmax,value_map=identity,d_head=8", "value_map=identity uses the token as its value"),
+        ("softmax,output_map=false,d_head=8", "output_map=false gives the heads' outputs to the residual"),
+        ("softmax,n_kv_heads=2,query_key=shared", "n_kv_heads below n_heads needs learned query, key and value maps"),
+        ("softmax,n_kv_heads=2,value_map=identity", "n_kv_heads below n_heads needs learned query, key and value maps"),
+        ("softmax+rope,d_head=5", "rope turns pairs of numbers, but d_head is 5"),
+        ("softmax+rope-interleaved,d_head=5", "rope-interleaved turns pairs of numbers, but d_head is 5"),
+        ("softmax,qkv_bias=true,query_key=identity,value_map=identity", "qkv_bias=true has nothing to act on"),
+        ("softmax,output_bias=true,output_map=false", "output_bias=true has nothing to act on"),
+        ("softmax,tied=true,unembed_bias=true", "a tied unembedding has no bias"),
+        ("uniform+rope", "it has no queries and keys to rotate; choose another position, such as uniform+learned."),
+        ("uniform+alibi", "uniform cannot use alibi: a penalty on distance would make it another average"),
+        ("table+rope-interleaved", "table cannot use rope-interleaved"),
+        ("uniform+rope,n_layers=0", "uniform cannot use rope"),
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_are_refused_in_a_sentence(variant: str, sentence: str) -> None:
+    assert sentence in refusal(build, variant, **TWO)
