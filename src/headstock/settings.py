@@ -26,7 +26,8 @@ class Settings(BaseModel):
     @classmethod
     def _sentence(cls, error: ValidationError) -> str:
         """Say the first thing that is wrong; the others are met once it is mended."""
-        first = error.errors()[0]
+        # A misspelt key comes first: it may be the very one that is missing.
+        first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             return f"{cls.__name__} has no key {key!r}: {near_name(key, cls.model_fields)}"

@@ -68,7 +68,7 @@ def run_comparison(
         rates, tunings = tuned(plan, store, jobs, _counted(watch, len(plan.tuning_cells())))
         cells = plan.reported_cells(rates)
         run_cells(cells, store, jobs, _counted(watch, len(cells)))
-        comparison = collected(plan, store, rates, tunings, command or _python_call(request))
+        comparison = collected(plan, store, rates, tunings, command or _command_that_asks(request))
         store.count_look(request.seeds, [verdict.sentence for verdict in comparison.verdicts if verdict.claim])
         write_json(folder / "comparison.json", comparison.to_dict())
         comparison.report(folder / "report.html")
@@ -159,7 +159,7 @@ def _with_steps_of(plan: Plan, held_plan: Any) -> Plan:
     return replace(plan, tasks=tasks)
 
 
-def _python_call(request: Request) -> str:
+def _command_that_asks(request: Request) -> str:
     """Write the command that asks the same."""
     words = ["headstock", "compare", *request.variants]
     for task in request.tasks:
