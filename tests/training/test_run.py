@@ -66,6 +66,18 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_bits_as_one_that_was_
     assert not (tmp_path / "parts" / "state.pt").exists()
 
 
+def test_the_metrics_can_be_watched_while_a_run_goes_on(tmp_path):
+    seen = []
+
+    def watch(progress):
+        lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+        seen.append([json.loads(line)["step"] for line in lines])
+
+    _run(tmp_path / "run", on_progress=watch)
+    assert seen[4] == [4]  # on_progress comes before the line of its own step
+    assert seen[9] == [4, 8]
+
+
 def test_a_run_killed_without_warning_goes_on_from_its_last_save(tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "SECONDS_BETWEEN_SAVES", 0.0)
     whole = _run(tmp_path / "whole")

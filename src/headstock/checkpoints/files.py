@@ -23,7 +23,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         _reach_the_disk(beside)
         beside.replace(path)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise unwritable(path, error) from None
     finally:
         with suppress(OSError):
             beside.unlink()
@@ -46,7 +46,7 @@ def written_together(folder: Path) -> Iterator[Path]:
         for file in files:
             file.replace(folder / file.name)
     except OSError as error:
-        raise _unwritable(folder, error) from None
+        raise unwritable(folder, error) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -64,7 +64,8 @@ def _mask() -> int:
     return mask
 
 
-def _unwritable(path: Path, error: OSError) -> UserError:
+def unwritable(path: Path, error: OSError) -> UserError:
+    """Give the sentence for a file that could not be written."""
     return UserError(
         f"{path} could not be written: {error.strerror or error}; free some space or choose another folder."
     )

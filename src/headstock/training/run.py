@@ -1,11 +1,12 @@
 """A run as a folder: what was asked, what came out, and all that is needed to go on after a stop.
 
-run.json          the run's description, as the caller gave it; a folder never changes what it is a run of
-environment.json  versions, machine, threads, the kernel that ran
-config.json, model.safetensors (and tokenizer.json)   the model, which `headstock.load` reads
-state.pt          optimiser and progress; with the model, an interrupted run goes on bit for bit
-metrics.jsonl     one line an evaluation
-result.json       written last: finished, or failed and why
+- run.json: the run's description, as the caller gave it; a folder never changes what it is a run of
+- environment.json: versions, machine, threads, the kernel that ran
+- config.json, model.safetensors (and tokenizer.json): the model, which `headstock.load` reads
+- state.pt: model, optimiser and progress while it runs, from which it goes on bit for bit
+- metrics.jsonl: one line an evaluation, as they come
+- result.json: written last: finished, or failed and why
+- crash.json: in its place where the process itself failed; the run may be tried again
 """
 
 import io
@@ -23,8 +24,8 @@ from typing import Any, Literal
 import torch
 
 from headstock import __version__
-from headstock.checkpoints.files import read_json, write_atomically, write_json
-from headstock.checkpoints.native import Vocabulary, load, save
+from headstock.checkpoints.files import read_json, unwritable, write_atomically, write_json
+from headstock.checkpoints.native import Vocabulary, save
 from headstock.errors import UserError
 from headstock.model.config import ModelConfig
 from headstock.model.kernels import kernel_that_ran
@@ -93,10 +94,13 @@ def run(
             tokenizer.save(folder)
         write_json(folder / "environment.json", environment(model, source, training))
     keeper = _Keeper(folder, model, optimiser)
+    _write_curve(folder, progress.curve)
 
     def after_step(progress: Progress) -> None:
         if on_progress is not None:
             on_progress(progress)
+        if progress.curve and progress.curve[-1]["step"] == progress.steps_done:
+            _write_curve(folder, progress.curve[-1:], mode="a")
         keeper.keep_now_and_then(progress)
         raise_if_interrupted()
 
@@ -242,21 +246,23 @@ def _finish(
         metrics=metrics or {},
         curve=progress.curve,
     )
-    lines = "".join(json.dumps(entry) + "\n" for entry in result.curve)
-    write_atomically(folder / "metrics.jsonl", lambda beside: beside.write_text(lines, encoding="utf-8"))
+    _write_curve(folder, result.curve)
     write_json(folder / "result.json", asdict(result))
     (folder / "crash.json").unlink(missing_ok=True)
     (folder / "state.pt").unlink(missing_ok=True)  # the model is in its own file: nothing is left to go on with
     return result
 
 
+def _write_curve(folder: Path, curve: list[dict[str, float]], mode: Literal["w", "a"] = "w") -> None:
+    """Write evaluations a line each: for people who watch, while result.json and state.pt are what is read again."""
+    try:
+        with (folder / "metrics.jsonl").open(mode, encoding="utf-8") as file:
+            file.writelines(json.dumps(entry) + "\n" for entry in curve)
+    except OSError as error:
+        raise unwritable(folder / "metrics.jsonl", error) from None
+
+
 def record_crash(folder: Path, description: dict[str, Any], reason: str) -> None:
     """Record that a run's process failed for a reason that says nothing of the run; it may be tried again."""
     _claim(folder, description)
     write_json(folder / "crash.json", asdict(RunResult("failed", reason, 0, 0.0, {}, [])))
-
-
-def load_run(folder: Path) -> tuple[Transformer, dict[str, Any]]:
-    """Give a run's model and its description. Raises UserError where the folder holds no run that finished."""
-    described = read_json(folder / "run.json", "the description of a run")
-    return load(folder), described
