@@ -12,6 +12,7 @@ import pytest
 
 from headstock.checkpoints import files
 from tests.cli.conftest import TINY, Headstock, tiny_run, tree
+from tests.comparison.here import MIXERS
 
 ON_CROSSING = "--task crossing --steps 2 --seeds 2 --jobs 1"
 
@@ -25,6 +26,10 @@ ON_CROSSING = "--task crossing --steps 2 --seeds 2 --jobs 1"
         (f"compare softmax uniform {ON_CROSSING} --set n_head=2", "unknown setting 'n_head': did you mean 'n_heads'?"),
         (f"compare softmax uniform {ON_CROSSING} --set n_heads", "--set 'n_heads' is not key=value"),
         (f"compare softmax uniform {ON_CROSSING} --set context=9", "'context' is not a setting: it follows from"),
+        (f"compare softmax uniform {ON_CROSSING} --set mixer=table", "'mixer' is not a setting: every variant begins"),
+        (f"compare {MIXERS}:Unbuildable softmax {ON_CROSSING}", "Unbuildable failed at line"),
+        (f"train {MIXERS}:Unbuildable --task crossing --steps 2", "RuntimeError: no mixer today."),
+        (f"compare softmax softmax,n_heads=4 {ON_CROSSING}", "are the same model once they are matched: name it once"),
         (f"compare softmax uniform {ON_CROSSING} d_model=8", "write --set before every setting"),
         ("compare softmax uniform --task crosing", "there is no task 'crosing': did you mean 'crossing'?"),
         ("compare softmax uniform --task text,contxt=9", "no option 'contxt': did you mean 'context'?"),
@@ -52,6 +57,12 @@ ON_CROSSING = "--task crossing --steps 2 --seeds 2 --jobs 1"
 def test_a_mistake_is_told_before_anything_is_written(headstock: Headstock, here: Path, words: str, part: str) -> None:
     assert part in headstock(*words.split()).complaint
     assert tree(here) == {}
+
+
+def test_a_mixer_that_fails_in_training_is_told_with_its_line(headstock: Headstock, here: Path) -> None:
+    said = headstock("train", f"{MIXERS}:Raises", "--task", "crossing", "--steps", "2", "--out", "run")
+    assert "Raises failed at line" in said.complaint
+    assert "RuntimeError: no weights today." in said.complaint
 
 
 @pytest.mark.parametrize("value", ["0", "-3"])
@@ -188,6 +199,15 @@ def test_a_truncated_or_foreign_checkpoint_is_refused(headstock: Headstock, here
     assert "no model.safetensors" in headstock("eval", "run").complaint
     (here / "run" / "result.json").unlink()
     assert "has not finished" in headstock("eval", "run").complaint
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"task_hash": 1, "task": 5, "task_spec": ["text"]}'])
+def test_a_run_that_does_not_say_what_it_was_trained_on_is_refused(
+    headstock: Headstock, here: Path, content: str
+) -> None:
+    tiny_run(headstock, "run")
+    (here / "run" / "run.json").write_text(content)
+    assert "name a task, as in --task text" in headstock("eval", "run").complaint
 
 
 def test_a_damaged_state_is_told_and_not_thrown_away(headstock: Headstock, here: Path) -> None:

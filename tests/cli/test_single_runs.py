@@ -11,6 +11,7 @@ import pytest
 
 import headstock as hs
 from tests.cli.conftest import TINY, Compared, Headstock, tiny_run, tree
+from tests.comparison.here import MIXERS
 
 
 def test_a_run_shows_its_figures_on_both_splits_and_is_there_at_once_when_asked_for_again(
@@ -149,3 +150,14 @@ def test_words_go_on_in_words_and_stop_at_whole_ones(headstock: Headstock, here:
         assert stopped == new[: len(stopped)]
         assert new[len(stopped) :][: len(stop.split())] == stop.split()
         assert len(stopped) <= 4
+
+
+def test_what_a_mixer_prints_is_kept_out_of_the_results(headstock: Headstock, here: Path) -> None:
+    chatty = f"{MIXERS}:Talkative"
+    trained = headstock("train", chatty, "--task", "crossing", "--steps", "2", *TINY, "--out", "run", "--json")
+    assert json.loads(trained.out)["folder"] == "run"
+    assert json.loads(headstock("eval", "run", "--json").out)["folder"] == "run"
+    assert json.loads(headstock("generate", "run", "the herd", "--tokens", "1", "--json").out)["tokens"] == 1
+    words = ["compare", "softmax", chatty, "--task", "crossing", "--steps", "2", *TINY, "--match", "none"]
+    assert json.loads(headstock(*words, "--dry-run", "--json").out)["runs"] == 16
+    assert json.loads(headstock(*words, "--seeds", "1", "--jobs", "1", "--json").out)["seeds"] == 1

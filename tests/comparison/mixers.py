@@ -5,8 +5,9 @@ import os
 import torch
 from torch import nn
 
+from headstock.errors import UserError
 from headstock.model.attention import masked_softmax
-from headstock.model.mixers.base import ScoreMixer
+from headstock.model.mixers.base import HeadSizes, Mixer, ScoreMixer
 
 
 class Sharp(ScoreMixer):
@@ -34,6 +35,13 @@ class Talkative(Sharp):
         return super().weigh(scores_bhqk, visible_bhqk)
 
 
+class Peeks(Sharp):
+    """Forgets the mask, and so sees the answer."""
+
+    def weigh(self, scores_bhqk, visible_bhqk):
+        return scores_bhqk.softmax(-1)
+
+
 class Raises(Sharp):
     """Fails in training, with a reason."""
 
@@ -46,6 +54,29 @@ class Dies(Sharp):
 
     def weigh(self, scores_bhqk, visible_bhqk):
         os._exit(9)
+
+
+class Unbuildable(Sharp):
+    """Fails before anything is trained."""
+
+    def __init__(self, config, layer):
+        raise RuntimeError("no mixer today")
+
+
+class Averageless(Mixer):
+    """Mixes nothing, and has no weights to show."""
+
+    weights_are = "none"
+
+    def forward(self, x_bqm, frame):
+        return x_bqm
+
+    def weights(self, x_bqm, frame):
+        raise UserError("there is no average here")
+
+    @classmethod
+    def sizes(cls, config):
+        return HeadSizes(query_heads=0, key_heads=0, key_size=0, value_heads=0, value_size=0, output_heads=0)
 
 
 class Explodes(Sharp):

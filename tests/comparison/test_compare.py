@@ -131,6 +131,67 @@ def test_fresh_puts_what_was_there_aside_and_loses_nothing(tmp_path):
     assert not (tmp_path / "out" / "note.txt").exists()
 
 
+def test_fresh_takes_no_folder_away_from_a_process_that_works_in_it(tmp_path, monkeypatch):
+    def second(*_):
+        with pytest.raises(UserError, match="another process is working"):
+            run_comparison(_request(), out=tmp_path / "out", jobs=1, fresh=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compare_module, "tuned", second)
+    with pytest.raises(KeyboardInterrupt):
+        run_comparison(_request(), out=tmp_path / "out", jobs=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_folder_one_stands_in_is_not_put_aside(tmp_path, monkeypatch):
+    (tmp_path / "plan.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="is where you are"):
+        run_comparison(_request(), out=Path("."), jobs=1, fresh=True)
+    assert (tmp_path / "plan.json").exists()
+
+
+def test_a_comparison_killed_while_it_wrote_its_first_file_can_be_started_again(tmp_path):
+    (tmp_path / ".plan.json.4711.part").write_text('{"headst')
+    assert _run(tmp_path, seeds=1).seeds == 1
+
+
+@pytest.mark.parametrize("looks", ["{}", "[1]", '[{"seeds": "x", "date": "", "claims": []}]', '[{"seeds": 2}]'])
+def test_looks_that_nobody_can_count_are_refused(tmp_path, looks):
+    store = Store(tmp_path, make_plan(_request()))
+    (tmp_path / "looks.json").write_text(looks)
+    with pytest.raises(UserError, match=r"looks\.json is damaged.* restore it from a copy"):
+        store.looks()
+
+
+def test_a_plan_that_is_none_and_a_mixer_that_has_changed_are_told_in_a_short_sentence(tmp_path):
+    mixer = tmp_path / "mine.py"
+    mixer.write_text(Path(MIXERS).read_text())
+    request = _request(variants=("softmax", f"{mixer}:Sharp"))
+    Store(tmp_path / "out", make_plan(request))
+    mixer.write_text(mixer.read_text() + "# changed\n")
+    with pytest.raises(UserError, match=r"holds another plan \(another mixer source\): choose"):
+        Store(tmp_path / "out", make_plan(request))
+    (tmp_path / "out" / "plan.json").write_text("[]")
+    with pytest.raises(UserError, match="is not the plan of a comparison"):
+        Store(tmp_path / "out", make_plan(request))
+
+
+def test_a_mixer_without_an_average_is_compared_and_has_no_picture(tmp_path):
+    comparison = _run(
+        tmp_path / "out", variants=("softmax", f"{MIXERS}:Averageless"), settings={"n_layers": "1"}, match="none"
+    )
+    assert [arm.attention is None for arm in comparison.tasks[0].arms] == [False, True]
+
+
+def test_a_file_of_the_working_folder_is_not_taken_for_one_of_the_library(tmp_path):
+    (tmp_path / "queue.py").write_text("raise RuntimeError('not the library')\n")
+    words = ["compare", "softmax", "uniform", "--task", "crossing", "--steps", "1", "--seeds", "1", "--jobs", "1"]
+    program = "import sys; sys.path.remove(''); from headstock.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run([sys.executable, "-c", program, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_request_that_cannot_be_run_puts_nothing_aside(tmp_path):
     _run(tmp_path / "out")
     with pytest.raises(UserError, match="did you mean"):
@@ -166,6 +227,11 @@ def test_a_loss_that_is_no_number_ends_its_cell_alone_and_is_not_tried_again(tmp
     assert "the loss is nan at step 1" in comparison.tasks[0].arms[1].cells[0].reason
     assert all(cell.status == "finished" for cell in comparison.tasks[0].arms[0].cells)
     assert not any(verdict.claim for verdict in comparison.verdicts)
+
+
+def test_a_mixer_that_sees_the_answer_stops_the_comparison_before_it_is_believed(tmp_path):
+    with pytest.raises(UserError, match=r"Peeks looks ahead: .* a weight of exactly 0"):
+        _run(tmp_path / "out", variants=("softmax", f"{MIXERS}:Peeks"), seeds=1)
 
 
 def test_what_a_mixer_prints_goes_to_the_log(tmp_path):
@@ -215,6 +281,11 @@ def test_a_class_of_the_notebook_itself_is_refused_in_a_sentence():
         hs.compare(["softmax", Mine], task="crossing")
     with pytest.raises(UserError, match="is no variant"):
         hs.compare(["softmax", 3], task="crossing")
+
+
+def test_one_line_is_not_taken_for_a_list_of_letters():
+    with pytest.raises(UserError, match=r"write \['softmax', \.\.\.\]"):
+        hs.compare("softmax", task="crossing")
 
 
 def test_two_processes_do_not_work_in_one_folder(tmp_path, monkeypatch):

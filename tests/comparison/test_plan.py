@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -31,6 +32,40 @@ def test_arms_of_one_seed_differ_by_nothing_but_the_mixer_and_what_matching_gave
     assert softmax.training == uniform.training
     given = uniform.model.model_dump() | {"mixer": "softmax", "d_ff": softmax.model.d_ff}
     assert given == softmax.model.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("variants", "match"),
+    [
+        (("softmax", "softmax,n_heads=4"), "none"),
+        (("softmax,n_heads=4", "uniform", "softmax, n_heads=4"), "none"),
+        (("softmax+learned", "softmax,d_ff=8"), "params"),
+        (("softmax", f"{MIXERS}:Sharp", f"{os.path.relpath(MIXERS)}:Sharp"), "none"),
+    ],
+)
+def test_one_model_written_in_two_ways_is_no_two_arms(variants, match):
+    with pytest.raises(UserError, match=r"are the same model.*: name it once"):
+        make_plan(_request(variants=variants, match=match))
+
+
+def test_one_task_written_in_two_ways_is_no_two_tasks():
+    with pytest.raises(UserError, match="text and text,context=64 are the same task: name it once"):
+        make_plan(_request(tasks=("text", "text,context=64")))
+
+
+def test_classes_of_one_name_in_two_files_are_two_arms_named_by_their_files(tmp_path):
+    variants = []
+    for name in ("one", "two"):
+        path = tmp_path / f"{name}.py"
+        path.write_text(f"from tests.comparison.mixers import Sharp\n\n\nclass Mine(Sharp):\n    name = {name!r}\n")
+        variants.append(f"{path}:Mine")
+    assert [arm.label for arm in make_plan(_request(variants=tuple(variants))).tasks[0].arms] == variants
+
+
+def test_a_long_variant_has_a_folder_with_a_name_that_file_systems_allow():
+    cell = replace(_cells(_request())[0], label="softmax," + ",".join(f"some_key_{n}=value" for n in range(30)))
+    assert len(cell.folder_name) < 150
+    assert cell.folder_name.endswith(f"-seed0-{cell.key[:8]}")
 
 
 def test_seeds_come_first_so_that_a_stopped_comparison_holds_whole_pairs():
@@ -99,7 +134,7 @@ def test_equal_time_gives_the_slower_arm_fewer_steps(monkeypatch):
 
 
 def test_tasks_of_which_the_same_holds_share_a_sentence():
-    same = make_plan(_request(variants=("softmax", "softmax,n_layers=2"), tasks=("crossing", "text"), match="none"))
+    same = make_plan(_request(variants=("softmax", "softmax,init=gpt2"), tasks=("crossing", "text"), match="none"))
     assert same.matching() == ["On crossing and text, nothing was made equal."]
 
 

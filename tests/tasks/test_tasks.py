@@ -41,7 +41,7 @@ def test_every_task_has_a_whole_card_and_an_example_that_is_in_its_vocabulary(na
         assert said.strip()
     assert all(card.facts.values())
     ids, position = task.telling_example()
-    assert 0 <= position < len(ids) <= task.context
+    assert 0 <= position < len(ids) - 1 <= task.context
     assert all(0 <= token < task.vocab_size for token in ids)
     assert task.encode(task.decode(ids)) == ids
     assert len(task.token_labels(ids)) == len(ids)

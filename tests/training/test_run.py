@@ -66,6 +66,46 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_bits_as_one_that_was_
     assert not (tmp_path / "parts" / "state.pt").exists()
 
 
+def test_a_second_ctrl_c_inside_a_step_leaves_no_half_of_that_step_behind(tmp_path, monkeypatch):
+    whole = _run(tmp_path / "whole")
+    steps, step = [], torch.optim.AdamW.step
+
+    def press_ctrl_c_twice(self, *choices):
+        steps.append(step(self, *choices))
+        if len(steps) == 6:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", press_ctrl_c_twice)
+        patch.setattr(run_module, "SECONDS_BETWEEN_SAVES", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            _run(tmp_path / "parts")
+    assert len(steps) == 6
+    assert _run(tmp_path / "parts").curve == whole.curve
+
+
+def test_a_run_killed_while_it_wrote_its_first_file_can_be_started_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.json.4711.part").write_text('{"wha')
+    assert _run(tmp_path / "run").status == "finished"
+
+
+SCORED = {"held-out": {"loss": 1.0}, "train": {"loss": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "curve"),
+    [({}, []), ({"held-out": {"loss": 1.0}}, []), (SCORED, [{"step": 2}]), (SCORED, [3]), ([], [])],
+)
+def test_a_result_that_no_run_wrote_is_refused(tmp_path, metrics, curve):
+    written = {"status": "finished", "reason": None, "steps_done": 2, "seconds_per_step": 1.0}
+    for content in (written | {"metrics": metrics, "curve": curve}, written, [], None):
+        (tmp_path / "result.json").write_text(json.dumps(content))
+        with pytest.raises(UserError, match="is not the result of a run: delete it to run again"):
+            RunResult.read(tmp_path)
+
+
 def test_the_metrics_can_be_watched_while_a_run_goes_on(tmp_path):
     seen = []
 

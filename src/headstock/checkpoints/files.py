@@ -51,6 +51,11 @@ def written_together(folder: Path) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)
 
 
+def is_left_behind(path: Path) -> bool:
+    """Say whether a path is what these two leave where the process is killed in them: it means nothing."""
+    return path.name.startswith(".") and path.name.endswith(".part")
+
+
 def _reach_the_disk(file: Path) -> None:
     """See that a file's bytes are on the disk, and that others may read it as far as the process's mask allows."""
     with file.open("rb+") as opened:

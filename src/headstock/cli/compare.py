@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from headstock.cli.layout import columns, filled, print_json
+from headstock.cli.layout import columns, filled, print_json, results_alone
 from headstock.cli.options import (
     AsJson,
     BatchSize,
@@ -93,7 +93,8 @@ def compare(
     if dry_run:
         from headstock.comparison.forecast import forecast
 
-        foreseen = forecast(request, out=out, jobs=jobs, fresh=fresh)
+        with results_alone():
+            foreseen = forecast(request, out=out, jobs=jobs, fresh=fresh)
         if as_json:
             print_json(foreseen.to_dict())
         else:
@@ -103,7 +104,7 @@ def compare(
     from headstock.comparison.compare import run_comparison
 
     command = shlex.join(["headstock", *invocation.get()])
-    with ComparisonProgress() as watch:
+    with ComparisonProgress() as watch, results_alone():
         comparison = run_comparison(request, out=out, jobs=jobs, fresh=fresh, command=command, watch=watch)
     if as_json:
         print_json(comparison.to_dict())

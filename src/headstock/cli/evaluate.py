@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from headstock.cli.layout import print_json
+from headstock.cli.layout import print_json, results_alone
 from headstock.cli.options import AsJson, Device, device_named
 from headstock.cli.train import metrics_table
 
@@ -31,11 +31,12 @@ def evaluate(
     from headstock.tasks import parse
     from headstock.training import evaluation
 
-    model = open_model(folder, device_named(device))
-    made = parse(task) if task is not None else task_of(folder)
-    refuse_misfit(folder, model, made)
     splits: tuple[Literal["held-out", "train"], ...] = ("held-out", "train") if split is None else (split,)
-    metrics: dict[str, dict[str, float]] = {one: evaluation.evaluate(model, made, one) for one in splits}
+    with results_alone():
+        model = open_model(folder, device_named(device))
+        made = parse(task) if task is not None else task_of(folder)
+        refuse_misfit(folder, model, made)
+        metrics: dict[str, dict[str, float]] = {one: evaluation.evaluate(model, made, one) for one in splits}
     if as_json:
         print_json({"folder": str(folder), "task": made.spec, "task_hash": made.content_hash, "metrics": metrics})
     else:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from headstock.cli.layout import print_json
+from headstock.cli.layout import print_json, results_alone
 from headstock.cli.options import AsJson, Device, Flag, Whole, device_named
 from headstock.errors import UserError
 
@@ -46,7 +46,8 @@ def generate(
         raise UserError(f"--seed is {seed}: give 0 or more.")
     if stop == "":
         raise UserError("--stop is empty: give the text that generation ends before.")
-    model = open_model(folder, device_named(device))
+    with results_alone():
+        model = open_model(folder, device_named(device))
     tokenizer = load(folder)
     text = _first_text(tokenizer) if prompt is None else prompt
     ids = tokenizer.encode(text)
@@ -58,16 +59,17 @@ def generate(
             f"{max(context - len(ids) + 1, 0)}, or add --slide, which sees the last {context} tokens alone."
         )
     stop_ids = [] if stop is None else tokenizer.encode(stop)
-    new_ids = model.generate(
-        torch.tensor([ids], dtype=torch.int64, device=model.embed.weight.device),
-        wanted,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        stop_token=stop_ids[0] if len(stop_ids) == 1 else None,
-        overflow="slide" if slide else "refuse",
-        seed=seed,
-    )[0, len(ids) :].tolist()
+    with results_alone():
+        new_ids = model.generate(
+            torch.tensor([ids], dtype=torch.int64, device=model.embed.weight.device),
+            wanted,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            stop_token=stop_ids[0] if len(stop_ids) == 1 else None,
+            overflow="slide" if slide else "refuse",
+            seed=seed,
+        )[0, len(ids) :].tolist()
     if stop is not None and tokenizer.joined_by:  # words: a stop that is part of another word is none
         new_ids = _before(new_ids, stop_ids)
     # Cut out of the whole, which has the space before the first new word.

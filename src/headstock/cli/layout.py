@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 WIDEST = 110
@@ -44,6 +46,13 @@ def filled(text: str, first: str = "", rest: str | None = None) -> str:
         drop_whitespace=True,
     )
     return "\n".join(line.rstrip() for line in wrapped) if wrapped else first.rstrip()
+
+
+@contextmanager
+def results_alone() -> Iterator[None]:
+    """Keep standard output for results: what a user's mixer prints inside goes to standard error."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def print_json(value: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from headstock.cli.layout import columns, print_json
+from headstock.cli.layout import columns, print_json, results_alone
 from headstock.cli.options import (
     AsJson,
     BatchSize,
@@ -61,9 +61,10 @@ def train(
         match="none",
         device=device_named(device),
     )
-    cell = single_cell(request, seed)
+    with results_alone():
+        cell = single_cell(request, seed)
     folder = Path("runs") / cell.folder_name if out is None else out
-    with RunProgress(cell.training.steps, cell.task.primary.name) as watch:
+    with RunProgress(cell.training.steps, cell.task.primary.name) as watch, results_alone():
         result = train_cell(cell, folder, on_progress=watch)
     if result.status == "failed":
         print(f"headstock: the run failed: {result.reason}", file=sys.stderr)

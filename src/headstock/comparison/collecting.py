@@ -14,6 +14,8 @@ from headstock.comparison.results import ArmOnTask, Attention, CellResult, Compa
 from headstock.comparison.store import Store
 from headstock.comparison.tuning import Rates, Tunings
 from headstock.comparison.verdicts import judge
+from headstock.errors import UserError
+from headstock.model.mixers import mixer_class, told_of
 from headstock.tasks.base import Task
 
 LOSS_RESOLUTION = 1e-6
@@ -120,7 +122,11 @@ def _cost(arm: ArmPlan, results: list[CellResult], store: Store) -> Cost:
     finished = [result for result in results if result.status == "finished"]
     kernel = None
     if finished:
-        kernel = read_json(store.folder / finished[0].folder / "environment.json", "a run's environment")["kernel"]
+        path = store.folder / finished[0].folder / "environment.json"
+        environment = read_json(path, "a run's environment")
+        if not isinstance(environment, dict) or not isinstance(environment.get("kernel"), str):
+            raise UserError(f"{path} is not a run's environment: delete the run's folder to run it again.")
+        kernel = environment["kernel"]
     return Cost(
         d_ff=arm.model.d_ff if arm.model.feedforward != "none" else 0,
         **asdict(arm.sizes),
@@ -135,18 +141,19 @@ def _attention(task: Task, results: list[CellResult], store: Store) -> Attention
     if not finished:
         return None
     model = load(store.folder / finished[0].folder)
-    if not model.config.n_layers:
+    kind = mixer_class(model.config.mixer)
+    if not model.config.n_layers or kind.weights_are == "none":
         return None
     ids, position = task.telling_example()
     read = torch.tensor([ids[: position + 1]])
-    with torch.no_grad():
+    with torch.no_grad(), told_of(model.config.mixer):
         weights = model.weights(read)
         predicted = int(model(read)[0, -1].argmax())
     return Attention(
         labels=task.token_labels(ids[: position + 1]),
         position=position,
         weights=[layer[0, :, -1].double().tolist() for layer in weights],
-        weights_are=model.blocks[0].mixer.weights_are,  # type: ignore[union-attr, arg-type]
+        weights_are=kind.weights_are,
         prediction=task.token_labels([predicted])[0],
         target=task.token_labels([ids[position + 1]])[0],
     )

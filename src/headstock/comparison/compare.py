@@ -59,8 +59,9 @@ def run_comparison(
     folder = default_folder(request) if out is None else out
     make_plan(request)  # refused before anything is put aside or written
     refuse_foreign(folder)
-    if fresh:
-        put_aside(folder)
+    if fresh and folder.exists():
+        with held(folder):  # not away from under a process that writes there
+            put_aside(folder)
     with held(folder):
         plan = plan_for(request, folder)
         store = Store(folder, plan)
@@ -105,6 +106,8 @@ def compare(
 
     Raises UserError, in one sentence, for anything that cannot be compared.
     """
+    if isinstance(variants, str):  # a line would be taken letter by letter
+        raise UserError(f"{variants!r} is one line, not several: write [{variants!r}, ...].")
     names = [_reference(variant) for variant in variants]
     request = Request(
         variants=tuple(names),
@@ -112,6 +115,7 @@ def compare(
         settings=tuple(
             (key, str(value).lower() if isinstance(value, bool) else str(value))
             for key, value in (settings or {}).items()
+            if value is not None  # which stands for the default
         ),
         seeds=seeds,
         steps=steps,

@@ -132,7 +132,8 @@ class _Worker:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         found_as_here = os.pathsep.join(str(Path(place).absolute()) for place in sys.path)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "headstock.comparison.worker"],
+            # -P: not the working directory before all else, whose queue.py would be taken for the library's
+            [sys.executable, "-P", "-m", "headstock.comparison.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

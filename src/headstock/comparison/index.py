@@ -161,7 +161,9 @@ def _comparison(place: Path) -> dict[str, Any]:
             if ended:
                 figures[task["name"]][arm["label"]] = fmean(ended)
     claims = sum(verdict["claim"] for verdict in answer["verdicts"])
-    detail = f"{answer['seeds']} seeds, {claims} of {len(answer['verdicts'])} verdicts claim a difference"
+    seeds = answer["seeds"]
+    told = f"{claims} of {len(answer['verdicts'])} verdicts claim a difference"
+    detail = f"{seeds} seed{'s' if seeds != 1 else ''}, {told}"
     return {
         "title": title,
         "status": "finished",

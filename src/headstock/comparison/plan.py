@@ -6,6 +6,7 @@ A cell is one run, addressed by a hash of all that decides its numbers; so what 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from headstock.comparison.request import Request
 from headstock.comparison.sentences import listed
 from headstock.errors import UserError
 from headstock.model.config import ModelConfig, config_of
-from headstock.model.mixers import mixer_class, mixer_source
+from headstock.model.mixers import mixer_class, mixer_source, told_of
 from headstock.tasks import parse
 from headstock.tasks.base import Task, hash_of
 from headstock.training.config import TrainingConfig
@@ -28,6 +29,10 @@ EVALUATIONS = 8
 """How often a task without an end is evaluated."""
 EVERY_WHEN_SOLVABLE = 20
 """Steps between evaluations of a task that can be solved, which is how finely steps to solve are told apart."""
+
+
+LONGEST_LABEL = 100
+"""Letters of a label in a folder's name: file systems allow some 255 in all, and the key tells runs apart."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +66,8 @@ class Cell:
     @property
     def folder_name(self) -> str:
         """A name that a person can read and that no other cell has."""
-        words = "-".join([self.task.name, self.label, f"seed{self.training.seed}"])
-        return f"{re.sub(r'[^A-Za-z0-9.]+', '-', words).strip('-')}-{self.key[:8]}"
+        label = re.sub(r"[^A-Za-z0-9.]+", "-", self.label).strip("-")[:LONGEST_LABEL].rstrip("-")
+        return f"{self.task.name}-{label}-seed{self.training.seed}-{self.key[:8]}"
 
 
 @dataclass(frozen=True)
@@ -177,11 +182,15 @@ class Plan:
 def make_plan(request: Request) -> Plan:
     """Work a request out. Raises UserError for whatever in it cannot be run."""
     refuse_device(request.device)
-    labels = [_label(variant) for variant in request.variants]
-    repeated = [label for label in labels if labels.count(label) > 1]
-    if repeated:
-        raise UserError(f"two variants are called {repeated[0]!r}: name one of them otherwise.")
+    short = [_label(variant) for variant in request.variants]
+    labels = [
+        label if short.count(label) == 1 else variant.strip()
+        for label, variant in zip(short, request.variants, strict=True)
+    ]
     tasks = [parse(spec) for spec in request.tasks]
+    for one, other in combinations(range(len(tasks)), 2):
+        if tasks[one].content_hash == tasks[other].content_hash:
+            raise UserError(f"{request.tasks[one]} and {request.tasks[other]} are the same task: name it once.")
     names = [task.name for task in tasks]
     called = [name if names.count(name) == 1 else spec for name, spec in zip(names, request.tasks, strict=True)]
     return Plan(request, tuple(_on_task(request, *named, labels) for named in zip(called, tasks, strict=True)))
@@ -191,8 +200,11 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
     shared = {"vocab_size": task.vocab_size, "context": task.context, **request.model_settings()}
     configs = [config_of(variant, **shared) for variant in request.variants]
     for config in configs:
-        mixer_class(config.mixer).check(config)
+        with told_of(config.mixer):
+            mixer_class(config.mixer).check(config)
+            sizes(config)  # builds it, and holds what it says it trains against what it does train
     configs = matched(labels, configs, request.match)
+    _refuse_twins(labels, configs, "" if request.match == "none" else " once they are matched")
     steps = request.steps or task.steps[request.budget]
     arms = tuple(
         ArmPlan(label, mixer_class(config.mixer).is_floor, config, steps, mixer_source(config.mixer))
@@ -202,6 +214,14 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
     plan = TaskPlan(label, task, arms, steps, min(every, steps))
     Plan(request, (plan,)).training(plan, arms[0], 0, request.lr)  # refuses bad settings before anything runs
     return plan
+
+
+def _refuse_twins(labels: Sequence[str], configs: Sequence[ModelConfig], when: str) -> None:
+    """Raise UserError where two arms are one model, however they are written: a seed would give both the same run."""
+    made = [(mixer_class(config.mixer), config.model_copy(update={"mixer": ""})) for config in configs]
+    for one, other in combinations(range(len(made)), 2):
+        if made[one] == made[other]:
+            raise UserError(f"{labels[one]} and {labels[other]} are the same model{when}: name it once.")
 
 
 def _each(arms: Sequence[ArmPlan], figure: Callable[[ArmPlan], int]) -> str:

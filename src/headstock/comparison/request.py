@@ -13,8 +13,7 @@ Budget = Literal["quick", "full"]
 Match = Literal["params", "flops", "time", "none"]
 
 OF_THE_TASK = ("vocab_size", "context")
-OF_THE_PLAN = ("steps", "seed")
-"""Keys of the two configs that the plan fills in, each with an option of its own or none."""
+"""Keys of a model's config that the plan fills in."""
 
 
 class Request(Settings):
@@ -53,7 +52,7 @@ class Request(Settings):
             )
         known = {**ModelConfig.model_fields, **TrainingConfig.model_fields}
         for key, _ in self.settings:
-            if key in (*OF_THE_TASK, *OF_THE_PLAN, "lr", "batch_size"):
+            if key in SET_BY:
                 raise UserError(f"{key!r} is not a setting: {SET_BY[key]}.")
             if key not in known:
                 raise UserError(f"unknown setting {key!r}: {near_name(key, set(known) - set(SET_BY))}")
@@ -72,6 +71,7 @@ class Request(Settings):
 
 
 SET_BY = {
+    "mixer": "every variant begins with its own",
     "vocab_size": "it follows from the task",
     "context": "it follows from the task; write, for instance, text,context=128",
     "steps": "use --steps",

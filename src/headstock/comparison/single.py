@@ -11,6 +11,7 @@ from headstock.checkpoints.native import load
 from headstock.comparison.plan import Cell, make_plan
 from headstock.comparison.request import Request
 from headstock.errors import UserError
+from headstock.model.mixers import told_of
 from headstock.model.transformer import Transformer
 from headstock.tasks import parse, tokenizers
 from headstock.tasks.base import Task
@@ -30,17 +31,18 @@ def single_cell(request: Request, seed: int) -> Cell:
 
 def train_cell(cell: Cell, folder: Path, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
     """Train it in a folder, going on where an earlier call stopped. Raises UserError as `training.run.run` does."""
-    return run(
-        folder,
-        cell.model,
-        cell.training,
-        cell.task,
-        # A run that stands alone says where its data came from; a comparison's runs have its plan for that.
-        {**cell.description(), "task_spec": _spec(cell, folder)},
-        device=cell.device,
-        tokenizer=cell.task.tokenizer,
-        on_progress=on_progress,
-    )
+    with told_of(cell.model.mixer):
+        return run(
+            folder,
+            cell.model,
+            cell.training,
+            cell.task,
+            # A run that stands alone says where its data came from; a comparison's runs have its plan for that.
+            {**cell.description(), "task_spec": _spec(cell, folder)},
+            device=cell.device,
+            tokenizer=cell.task.tokenizer,
+            on_progress=on_progress,
+        )
 
 
 def _spec(cell: Cell, folder: Path) -> str:
@@ -77,9 +79,11 @@ def task_of(folder: Path) -> Task:
     if not (folder / "run.json").exists():
         raise UserError(f"{folder} does not say what it was trained on: name a task, as in --task text.")
     described = read_json(folder / "run.json", "the description of a run")
+    if not isinstance(described, dict):
+        raise UserError(f"{folder / 'run.json'} is not the description of a run: name a task, as in --task text.")
     specs = [described["task_spec"]] if "task_spec" in described else _specs_of_the_comparison(folder)
     known = described.get("task_hash")
-    for spec in [*specs, described.get("task", "")]:
+    for spec in map(str, [*specs, described.get("task", "")]):
         try:
             task = parse(spec)
         except UserError:
@@ -95,7 +99,10 @@ def _specs_of_the_comparison(folder: Path) -> list[str]:
     plan = folder.resolve().parent.parent / "plan.json"
     if not plan.exists():
         return []
-    return [task["task"] for task in read_json(plan, "the plan of a comparison")["tasks"]]
+    try:
+        return [task["task"] for task in read_json(plan, "the plan of a comparison")["tasks"]]
+    except (TypeError, KeyError):
+        return []  # no plan of ours: the data are not found then
 
 
 def refuse_misfit(folder: Path, model: Transformer, task: Task) -> None:

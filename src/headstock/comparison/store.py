@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headstock.checkpoints.files import read_json, write_json
+from headstock.checkpoints.files import is_left_behind, read_json, write_json
+from headstock.comparison.labels import elided
 from headstock.comparison.plan import Cell, Plan
 from headstock.errors import UserError
 from headstock.tasks.base import hash_of
 from headstock.training.run import RunResult
 
 LOCK = ".lock"
+LONGEST_SHOWN = 60
+"""Letters of a value by which two plans differ; longer ones lose their middle."""
 
 
 class Store:
@@ -74,6 +77,11 @@ class Store:
     def _looks(self) -> list[dict[str, Any]]:
         path = self.folder / "looks.json"
         found: list[dict[str, Any]] = read_json(path, "the looks at a comparison") if path.exists() else []
+        if not (isinstance(found, list) and all(_is_look(look) for look in found)):
+            raise UserError(
+                f"{path} is damaged, so nobody knows how often the results were looked at: restore it from a copy, or "
+                f"begin again with --fresh."
+            )
         return found
 
     def _claim(self, identity: dict[str, Any]) -> None:
@@ -82,11 +90,19 @@ class Store:
             write_json(path, identity)
             return
         held = read_json(path, "the plan of a comparison")
+        if not isinstance(held, dict):
+            raise UserError(f"{path} is not the plan of a comparison: choose another folder with --out.")
         if held != identity:
             raise UserError(
                 f"{self.folder} holds another plan ({_difference(held, identity)}): choose another folder with --out, "
                 f"or --fresh to put what is there aside."
             )
+
+
+def _is_look(look: object) -> bool:
+    if not isinstance(look, dict) or not isinstance(look.get("claims"), list):
+        return False
+    return isinstance(look.get("seeds"), int) and isinstance(look.get("date"), str)
 
 
 def _difference(held: Any, asked: Any, place: str = "") -> str:
@@ -99,14 +115,19 @@ def _difference(held: Any, asked: Any, place: str = "") -> str:
         for one, other in zip(held, asked, strict=True):
             if one != other:
                 return _difference(one, other, place)
-    return f"{place} {held} there, {asked} here"
+    there, here = str(held), str(asked)
+    if "\n" in there + here:  # a mixer's source
+        return f"another {place.replace('_', ' ')}"
+    return f"{place} {elided(there, LONGEST_SHOWN)} there, {elided(here, LONGEST_SHOWN)} here"
 
 
 def refuse_foreign(folder: Path) -> None:
     """Raise UserError where a path is taken by something that is no comparison, before anything is written there."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file: choose a folder with --out.")
-    if folder.exists() and not (folder / "plan.json").exists() and any(p.name != LOCK for p in folder.iterdir()):
+    if not folder.exists() or (folder / "plan.json").exists():
+        return
+    if not all(path.name == LOCK or is_left_behind(path) for path in folder.iterdir()):
         raise UserError(f"{folder} is not empty and holds no comparison: choose another folder with --out.")
 
 
@@ -114,6 +135,8 @@ def put_aside(folder: Path) -> Path | None:
     """Rename a folder out of the way, so that a fresh start loses nothing; give its new name, or None."""
     if not folder.exists():
         return None
+    if Path.cwd().is_relative_to(folder.resolve()):
+        raise UserError(f"{folder} is where you are, so it cannot be put aside: go elsewhere, or choose another --out.")
     number = 1
     while (aside := folder.with_name(f"{folder.name}.old{number}")).exists():
         number += 1

@@ -102,7 +102,10 @@ class Task(ABC):
 
     @abstractmethod
     def telling_example(self) -> tuple[list[int], int]:
-        """Give the ids of a held-out row worth looking at, and the position whose prediction decides the task."""
+        """Give the ids of a held-out row worth looking at, and the position whose prediction decides the task.
+
+        The token that is right there, at the position after, is among the ids.
+        """
 
     @abstractmethod
     def card(self) -> DataCard:

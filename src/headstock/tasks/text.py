@@ -86,9 +86,11 @@ class TextTask(Task):
     def telling_example(self) -> tuple[list[int], int]:
         """Give the row, among the first held-out ones, in which a stretch comes a second time and is the longest.
 
-        The position is the one that predicts the stretch's last token: what the row itself foretells.
+        The position is the one that predicts the stretch's last token: what the row itself foretells; the last of the
+        first row where no stretch comes again. The row is given with the token that follows it.
         """
-        rows = next(self.evaluation(size=max(1, min(self._held_out, 8192) // self.context))).inputs.numpy()
+        first = next(self.evaluation(size=max(1, min(self._held_out, 8192) // self.context)))
+        rows = first.inputs.numpy()
         changes = np.concatenate([np.zeros_like(rows[:, :1]), rows[:, 1:] != rows[:, :-1]], axis=1)
         earlier = np.arange(self.context)
         longest, found = 0, (0, self.context - 1)
@@ -101,18 +103,17 @@ class TextTask(Task):
             if runs.max() > longest:
                 longest, found = int(runs.max()), (int(runs.max(axis=1).argmax()), now - 1)
         row, position = found
-        return rows[row].tolist(), position
+        return [*rows[row].tolist(), int(first.targets[row, -1])], position
 
     def card(self) -> DataCard:
         """Give the card, a stretch that the row foretells as its example."""
         ids, position = self.telling_example()
-        target = ids[position + 1] if position + 1 < len(ids) else None
         known = self.decode(ids[: position + 1])
         held_out_bytes = float(self.bytes_per_token[self._ids[self._train :].long()].sum())
         return DataCard(
             title=f"text: {self._options['corpus']}, tokenizer {self.tokenizer.name}",
             what_is_asked=f"Predict every next token of a text, from at most {self.context} tokens before it.",
-            example=f"{known[-_SHOWN:]!r} → [{self.tokenizer.label(target)!r}]" if target is not None else repr(known),
+            example=f"{known[-_SHOWN:]!r} → [{self.tokenizer.label(ids[position + 1])!r}]",
             primary=self.primary,
             chance=f"{math.log2(self.vocab_size) * self._held_out / held_out_bytes:.2f} bits per byte for "
             f"{self.vocab_size:,} tokens all alike; {self._unigram_bits() / held_out_bytes:.2f} for one who knows only "

@@ -24,13 +24,14 @@ from typing import Any, Literal
 import torch
 
 from headstock import __version__
-from headstock.checkpoints.files import read_json, unwritable, write_atomically, write_json
+from headstock.checkpoints.files import is_left_behind, read_json, unwritable, write_atomically, write_json
 from headstock.checkpoints.native import Vocabulary, save
 from headstock.errors import UserError
+from headstock.model.causality import refuse_looking_ahead
 from headstock.model.config import ModelConfig
 from headstock.model.kernels import kernel_that_ran
 from headstock.model.transformer import Transformer, build_from
-from headstock.training.batch import BatchSource
+from headstock.training.batch import Batch, BatchSource
 from headstock.training.config import TrainingConfig
 from headstock.training.evaluation import evaluate
 from headstock.training.loop import NonFiniteLoss, Progress, train
@@ -62,9 +63,22 @@ class RunResult:
         if path is None:
             return None
         try:
-            return cls(**read_json(path, "the result of a run"))
+            result = cls(**read_json(path, "the result of a run"))
         except TypeError:
-            raise UserError(f"{path} is not the result of a run: delete it to run again.") from None
+            result = None
+        if result is None or not result._is_whole():
+            raise UserError(f"{path} is not the result of a run: delete it to run again.")
+        return result
+
+    def _is_whole(self) -> bool:
+        """Say whether it has what the run that wrote it must have had."""
+        if self.status == "failed":
+            return isinstance(self.reason, str)
+        try:
+            names = set(self.metrics["held-out"])
+            return bool(names) and names == set(self.metrics["train"]) and all(names < set(at) for at in self.curve)
+        except (TypeError, KeyError):
+            return False
 
 
 def run(
@@ -92,7 +106,9 @@ def run(
     if progress.steps_done == 0:
         if tokenizer is not None:
             tokenizer.save(folder)
-        write_json(folder / "environment.json", environment(model, source, training))
+        first = source.batch(seed=training.seed, index=0, size=training.batch_size)
+        refuse_looking_ahead(model, first.inputs[:1].to(device))
+        write_json(folder / "environment.json", environment(model, first, training))
     keeper = _Keeper(folder, model, optimiser)
     _write_curve(folder, progress.curve)
 
@@ -102,7 +118,11 @@ def run(
         if progress.curve and progress.curve[-1]["step"] == progress.steps_done:
             _write_curve(folder, progress.curve[-1:], mode="a")
         keeper.keep_now_and_then(progress)
-        raise_if_interrupted()
+        try:
+            raise_if_interrupted()
+        except KeyboardInterrupt:
+            keeper.keep(progress)  # here alone: a second Ctrl-C may fall inside a step, whose half is not to be kept
+            raise
 
     try:
         with interrupts_held_back() as raise_if_interrupted:
@@ -117,9 +137,6 @@ def run(
                 ),
                 after_step=after_step,
             )
-    except KeyboardInterrupt:
-        keeper.keep(progress)
-        raise
     except NonFiniteLoss as error:
         return _finish(folder, progress, reason=str(error))
     held_out = {key: value for key, value in progress.curve[-1].items() if key not in ("step", "train_loss")}
@@ -154,9 +171,8 @@ def interrupts_held_back() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
 
 
-def environment(model: Transformer, source: BatchSource, training: TrainingConfig) -> dict[str, Any]:
+def environment(model: Transformer, first: Batch, training: TrainingConfig) -> dict[str, Any]:
     """Say where a run happens: versions, machine, threads, device and the kernel that its first batch ran on."""
-    first = source.batch(seed=training.seed, index=0, size=training.batch_size)
     device = model.embed.weight.device
     return {
         "headstock": __version__,
@@ -186,7 +202,7 @@ def _claim(folder: Path, description: dict[str, Any]) -> None:
     """Make the folder this run's, or see that it already is."""
     path = folder / "run.json"
     if not path.exists():
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and not all(is_left_behind(path) for path in folder.iterdir()):
             raise UserError(f"{folder} is not empty and holds no run: choose another folder.")
         write_json(path, description)
     elif read_json(path, "the description of a run") != json.loads(json.dumps(description)):

@@ -4,11 +4,15 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 from headstock.errors import UserError, near_name
-from headstock.model.mixers.base import Mixer
+from headstock.model.mixers.base import Mixer, WeightsAre
 
 _NAMED = {
     "uniform": "uniform:Uniform",
@@ -45,7 +49,30 @@ def mixer_class(reference: str) -> type[Mixer]:
     if inspect.isabstract(found):
         missing = ", ".join(sorted(found.__abstractmethods__))
         raise UserError(f"{reference} is unfinished: give it {missing}.")
+    if getattr(found, "weights_are", None) not in get_args(WeightsAre):
+        raise UserError(f"{reference} does not say what its weights_are: one of {', '.join(get_args(WeightsAre))}.")
     return found
+
+
+@contextmanager
+def told_of(reference: str) -> Iterator[None]:
+    """Turn what a user's mixer raises inside, whatever it is, into a UserError that names it and the line.
+
+    What Headstock's own mixers raise passes as it is.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if reference in _NAMED:
+            raise
+        files = {inspect.getfile(kind) for kind in mixer_class(reference).__mro__ if issubclass(kind, Mixer)}
+        files = {file for file in files if not Path(file).is_relative_to(Path(__file__).parent)}
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+        at = f" at line {lines[-1]}" if lines else ""
+        said = str(error).rstrip(".")
+        raise UserError(f"{reference} failed{at}: {type(error).__name__}: {said}.") from error
 
 
 def mixer_source(reference: str) -> str | None:

@@ -117,6 +117,8 @@ class Mixer(nn.Module, ABC):
 class ScoreMixer(Mixer):
     """A mixer whose weights come from scores of queries and keys."""
 
+    weights_are: ClassVar[WeightsAre] = "unnormalised"  # which promises nothing; a mixer that knows more says so
+
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__(config, layer)
         sizes = self.heads = self.sizes(config)
