@@ -8,7 +8,7 @@ This is the trial by which the default of ModelConfig.init was chosen; LOG.md ha
 import argparse
 
 from headstock import tasks
-from headstock.comparison.hypotheses import steps_to_solve
+from headstock.comparison.statistics.hypotheses import steps_to_solve
 from headstock.model.transformer import build
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import Progress, train

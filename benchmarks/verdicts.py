@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headstock.comparison.hypotheses import ArmResult, TaskResult, Verdict
-from headstock.comparison.power import smallest_effect
-from headstock.comparison.statistics import OrderTest, PairedT, level_of_look
-from headstock.comparison.verdicts import judge
+from headstock.comparison.statistics.hypotheses import ArmResult, TaskResult, Verdict
+from headstock.comparison.statistics.power import smallest_effect
+from headstock.comparison.statistics.testing import OrderTest, PairedT, level_of_look
+from headstock.comparison.statistics.verdicts import judge
 
 Values = NDArray[np.float64]
 """One number for every arm (rows) and seed (columns)."""

@@ -69,7 +69,7 @@ def test_imports_run_one_way(file: Path) -> None:
         "from ..training import loop",
         "from .. import cli",
         "def later():\n    from headstock.cli import main",
-        "importlib.import_module('headstock.comparison.verdicts')",
+        "importlib.import_module('headstock.comparison.statistics.verdicts')",
         "NAMES = {'compare': 'headstock.comparison:compare'}",
     ],
 )

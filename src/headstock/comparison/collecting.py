@@ -8,12 +8,12 @@ import torch
 
 from headstock.checkpoints.files import read_json
 from headstock.checkpoints.native import load
-from headstock.comparison.hypotheses import ArmResult, TaskResult, steps_to_solve
 from headstock.comparison.plan import ArmPlan, Cell, Plan, TaskPlan
 from headstock.comparison.results import ArmOnTask, Attention, CellResult, Comparison, Cost, TaskOutcome
+from headstock.comparison.statistics.hypotheses import ArmResult, TaskResult, steps_to_solve
+from headstock.comparison.statistics.verdicts import judge
 from headstock.comparison.store import Store
 from headstock.comparison.tuning import Rates, Tunings
-from headstock.comparison.verdicts import judge
 from headstock.errors import UserError
 from headstock.model.mixers import mixer_class, told_of
 from headstock.tasks.base import Task

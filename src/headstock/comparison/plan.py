@@ -13,9 +13,9 @@ import torch
 
 from headstock import __version__
 from headstock.comparison.matching import Sizes, matched, sizes, still_differs
-from headstock.comparison.reach import Reach, what_can_be_claimed
 from headstock.comparison.request import Request
-from headstock.comparison.sentences import listed
+from headstock.comparison.statistics.reach import Reach, what_can_be_claimed
+from headstock.comparison.statistics.sentences import listed
 from headstock.errors import UserError
 from headstock.model.config import ModelConfig, config_of
 from headstock.model.mixers import mixer_class, mixer_source, told_of

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from headstock.comparison.hypotheses import Verdict
+from headstock.comparison.statistics.hypotheses import Verdict
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Comparison:
 
     def table(self) -> str:
         """Give the verdicts and the figures they stand on, as text for a terminal."""
-        from headstock.comparison.table import as_text
+        from headstock.comparison.report.table import as_text
 
         return as_text(self)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from headstock.checkpoints.files import is_left_behind, read_json, write_json
-from headstock.comparison.labels import elided
 from headstock.comparison.plan import Cell, Plan
+from headstock.comparison.report.labels import elided
 from headstock.errors import UserError
 from headstock.tasks.base import hash_of
 from headstock.training.run import RunResult

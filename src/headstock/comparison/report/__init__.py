@@ -18,15 +18,15 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from headstock.checkpoints.files import write_atomically
-from headstock.comparison import summaries as say
-from headstock.comparison import writing as write
-from headstock.comparison.labels import showable
 from headstock.comparison.report import palette
+from headstock.comparison.report import summaries as say
+from headstock.comparison.report import writing as write
 from headstock.comparison.report.attention import MOST_CELLS, View, views
 from headstock.comparison.report.axes import Picture, Table, swatch
 from headstock.comparison.report.costs import cost_of_a_step
 from headstock.comparison.report.curves import learning_curves
 from headstock.comparison.report.intervals import intervals
+from headstock.comparison.report.labels import showable
 from headstock.comparison.report.palette import ArmLook
 from headstock.comparison.report.tables import ArmTable, costs_table, results_table, runs_table
 from headstock.comparison.report.tuning import tuning_curves

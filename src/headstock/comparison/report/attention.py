@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from headstock.comparison import writing as write
+from headstock.comparison.report import writing as write
 from headstock.comparison.report.axes import Table
 from headstock.comparison.report.palette import ArmLook
+from headstock.comparison.report.summaries import finished
 from headstock.comparison.results import ArmOnTask, Attention, TaskOutcome
-from headstock.comparison.sentences import listed
-from headstock.comparison.summaries import finished
+from headstock.comparison.statistics.sentences import listed
 
 MOST_CELLS = 20_000
 """On one page, over all arms and tasks; a cell is some fifty bytes, with its number in the table behind."""

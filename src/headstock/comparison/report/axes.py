@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from headstock.comparison.labels import elided_apart, moved_apart
+from headstock.comparison.report.labels import elided_apart, moved_apart
 from headstock.comparison.report.palette import ArmLook, stand_in
 from headstock.comparison.report.svg import Margins, drawn
 

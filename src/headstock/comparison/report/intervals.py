@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from headstock.comparison import summaries as say
-from headstock.comparison import writing as write
-from headstock.comparison.hypotheses import Verdict
-from headstock.comparison.labels import elided_apart
+from headstock.comparison.report import summaries as say
+from headstock.comparison.report import writing as write
 from headstock.comparison.report.axes import WIDTH, Picture, Table, around, few_ticks, markers, note, plain
+from headstock.comparison.report.labels import elided_apart
 from headstock.comparison.report.palette import ArmLook, stand_in
 from headstock.comparison.report.svg import drawn
 from headstock.comparison.results import Comparison, TaskOutcome
+from headstock.comparison.statistics.hypotheses import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup, escape
 
-from headstock.comparison.labels import showable
+from headstock.comparison.report.labels import showable
 from headstock.comparison.report.palette import as_variables
 
 if TYPE_CHECKING:

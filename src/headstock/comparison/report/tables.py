@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headstock.comparison import summaries as say
-from headstock.comparison import writing as write
+from headstock.comparison.report import summaries as say
+from headstock.comparison.report import writing as write
 from headstock.comparison.report.axes import Table
 from headstock.comparison.report.palette import ArmLook
 from headstock.comparison.results import ArmOnTask, TaskOutcome

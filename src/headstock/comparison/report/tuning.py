@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from headstock.comparison import summaries as say
-from headstock.comparison import writing as write
+from headstock.comparison.report import summaries as say
+from headstock.comparison.report import writing as write
 from headstock.comparison.report.axes import (
     WIDTH,
     LineEnd,
@@ -25,7 +25,7 @@ from headstock.comparison.report.axes import (
 from headstock.comparison.report.palette import ArmLook, stand_in
 from headstock.comparison.report.svg import drawn
 from headstock.comparison.results import TaskOutcome, Tuning
-from headstock.comparison.sentences import listed
+from headstock.comparison.statistics.sentences import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

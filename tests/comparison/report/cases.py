@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from headstock.comparison.results import CellResult, Comparison, Tuning
-from tests.comparison.example import comparison, plain, text
+from tests.comparison.report.example import comparison, plain, text
 
 LONG = "./examples/my_mixers/my_mixer.py:MyMixer+rope,n_heads=8"
 NASTY = "<b>&\"x'</b>.py:Mixer$_1^2$"

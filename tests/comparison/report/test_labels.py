@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.comparison.labels import elided, elided_apart, moved_apart
+from headstock.comparison.report.labels import elided, elided_apart, moved_apart
 
 places = st.lists(st.floats(-100, 400), min_size=1, max_size=20)
 

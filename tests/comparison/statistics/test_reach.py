@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from headstock.comparison.power import smallest_effect
-from headstock.comparison.reach import what_can_be_claimed
+from headstock.comparison.statistics.power import smallest_effect
+from headstock.comparison.statistics.reach import what_can_be_claimed
 
 ARMS, FLOORS, TASKS = ["softmax", "differential", "uniform"], {"uniform"}, {"crossing": True, "text": False}
 

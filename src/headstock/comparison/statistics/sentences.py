@@ -7,9 +7,9 @@ outwards, to the place where its width begins (whole numbers stay whole), and no
 import math
 from collections.abc import Callable, Sequence
 
-from headstock.comparison.hypotheses import Verdict
-from headstock.comparison.power import FEWEST_SEEDS
-from headstock.comparison.statistics import OrderTest
+from headstock.comparison.statistics.hypotheses import Verdict
+from headstock.comparison.statistics.power import FEWEST_SEEDS
+from headstock.comparison.statistics.testing import OrderTest
 
 
 def sentence(verdict: Verdict, no_difference: bool) -> str:

@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.comparison.statistics import OrderTest, PairedT, holm, level_of_look, order_depth, order_p
+from headstock.comparison.statistics.testing import OrderTest, PairedT, holm, level_of_look, order_depth, order_p
 from headstock.errors import UserError
 
 differences = st.lists(st.floats(-100, 100), min_size=3, max_size=12).map(tuple)

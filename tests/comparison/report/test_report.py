@@ -12,7 +12,7 @@ import pytest
 from headstock.comparison.report import as_fragment, as_html, write_report
 from headstock.comparison.report.curves import band
 from headstock.comparison.results import Attention
-from tests.comparison import cases
+from tests.comparison.report import cases
 
 EMPTY = {"br", "meta", "wbr", "path", "hr"}
 

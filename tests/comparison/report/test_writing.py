@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.comparison import writing as write
-from headstock.comparison.summaries import Solving, spread_of
-from tests.comparison import cases, example
+from headstock.comparison.report import writing as write
+from headstock.comparison.report.summaries import Solving, spread_of
+from tests.comparison.report import cases, example
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from statistics import fmean
 
 import pytest
 
-from headstock.comparison.labels import showable
-from headstock.comparison.table import as_text
-from tests.comparison import cases, example
+from headstock.comparison.report.labels import showable
+from headstock.comparison.report.table import as_text
+from tests.comparison.report import cases, example
 
 
 @pytest.fixture(params=cases.CASES)

@@ -9,16 +9,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headstock.comparison.hypotheses import ArmResult, Kind, TaskResult, Verdict, contrasts
-from headstock.comparison.power import (
+from headstock.comparison.statistics.hypotheses import ArmResult, Kind, TaskResult, Verdict, contrasts
+from headstock.comparison.statistics.power import (
     FEWEST_SEEDS,
     is_exploratory,
     seeds_for_after,
     seeds_to_order,
     smallest_effect_after,
 )
-from headstock.comparison.sentences import sentence
-from headstock.comparison.statistics import FAMILY_LEVEL, OrderTest, PairedT, Step, holm, level_of_look
+from headstock.comparison.statistics.sentences import sentence
+from headstock.comparison.statistics.testing import FAMILY_LEVEL, OrderTest, PairedT, Step, holm, level_of_look
 
 __all__ = ["ArmResult", "TaskResult", "Verdict", "contrasts", "judge"]
 

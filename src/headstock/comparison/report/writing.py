@@ -6,10 +6,10 @@ Numbers keep a real minus and thousands apart; one that is not there, or is not 
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from headstock.comparison.hypotheses import Verdict
+from headstock.comparison.report.summaries import Solving, Spread, failed, finite
 from headstock.comparison.results import Comparison, TaskOutcome
-from headstock.comparison.sentences import listed
-from headstock.comparison.summaries import Solving, Spread, failed, finite
+from headstock.comparison.statistics.hypotheses import Verdict
+from headstock.comparison.statistics.sentences import listed
 
 ABSENT = "—"
 SPREAD_IS = "± is the standard deviation from seed to seed"

@@ -7,8 +7,6 @@ import math
 import random
 from collections.abc import Sequence
 
-from headstock.comparison.hypotheses import ArmResult, TaskResult, steps_to_solve
-from headstock.comparison.reach import what_can_be_claimed
 from headstock.comparison.results import (
     ArmOnTask,
     Attention,
@@ -18,7 +16,9 @@ from headstock.comparison.results import (
     TaskOutcome,
     Tuning,
 )
-from headstock.comparison.verdicts import judge
+from headstock.comparison.statistics.hypotheses import ArmResult, TaskResult, steps_to_solve
+from headstock.comparison.statistics.reach import what_can_be_claimed
+from headstock.comparison.statistics.verdicts import judge
 
 STEPS, EVERY = 600, 25
 WORDS = ["the", "crowd", "did", "not", "cross", "the", "river", "because", "it", "was", "too", "wide", ",", "so", "the"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from headstock.comparison.power import (
+from headstock.comparison.statistics.power import (
     chance_after,
     chance_to_find,
     is_exploratory,
@@ -14,7 +14,7 @@ from headstock.comparison.power import (
     smallest_effect,
     smallest_effect_after,
 )
-from headstock.comparison.statistics import critical_t, level_of_look, order_p
+from headstock.comparison.statistics.testing import critical_t, level_of_look, order_p
 from headstock.errors import UserError
 
 FIRST_OF_SIX = level_of_look(1) / 6

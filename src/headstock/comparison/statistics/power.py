@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr
 
-from headstock.comparison.statistics import FAMILY_LEVEL, critical_t, level_of_look, order_p
+from headstock.comparison.statistics.testing import FAMILY_LEVEL, critical_t, level_of_look, order_p
 from headstock.errors import UserError
 
 POWER = 0.8

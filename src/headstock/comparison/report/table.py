@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Sequence
 
-from headstock.comparison import summaries as say
-from headstock.comparison import writing as write
-from headstock.comparison.labels import elided, elided_apart, showable
+from headstock.comparison.report import summaries as say
+from headstock.comparison.report import writing as write
+from headstock.comparison.report.labels import elided, elided_apart, showable
 from headstock.comparison.results import Comparison, TaskOutcome
 
 WIDTH = 100

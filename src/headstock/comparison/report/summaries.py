@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headstock.comparison.hypotheses import Verdict, reaches
 from headstock.comparison.results import ArmOnTask, CellResult, Comparison, TaskOutcome
+from headstock.comparison.statistics.hypotheses import Verdict, reaches
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.comparison.hypotheses import ArmResult, TaskResult, contrasts, steps_to_solve
-from headstock.comparison.statistics import level_of_look
-from headstock.comparison.verdicts import judge
+from headstock.comparison.statistics.hypotheses import ArmResult, TaskResult, contrasts, steps_to_solve
+from headstock.comparison.statistics.testing import level_of_look
+from headstock.comparison.statistics.verdicts import judge
 from headstock.errors import UserError
 
 BUDGET = 600

@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from headstock.comparison.sentences import listed, significant
-from headstock.comparison.sentences import sentence as wording
-from headstock.comparison.verdicts import ArmResult, TaskResult, judge
+from headstock.comparison.statistics.sentences import listed, significant
+from headstock.comparison.statistics.sentences import sentence as wording
+from headstock.comparison.statistics.verdicts import ArmResult, TaskResult, judge
 
 
 def said(better, unit, solved_at, arms, look=1):

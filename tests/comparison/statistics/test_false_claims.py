@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstock.comparison.verdicts import judge
+from headstock.comparison.statistics.verdicts import judge
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "verdicts.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "verdicts.py"
 FAMILIES = 400
 BOUND = 0.05 + 2 * math.sqrt(0.05 * 0.95 / FAMILIES)
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headstock.comparison.hypotheses import contrasts
-from headstock.comparison.power import FEWEST_SEEDS, is_exploratory, seeds_to_order, smallest_effect
-from headstock.comparison.sentences import listed, significant
-from headstock.comparison.statistics import FAMILY_LEVEL, level_of_look, order_depth, order_p
+from headstock.comparison.statistics.hypotheses import contrasts
+from headstock.comparison.statistics.power import FEWEST_SEEDS, is_exploratory, seeds_to_order, smallest_effect
+from headstock.comparison.statistics.sentences import listed, significant
+from headstock.comparison.statistics.testing import FAMILY_LEVEL, level_of_look, order_depth, order_p
 
 OrderReach = Literal["alone", "after others", "never"]
 
