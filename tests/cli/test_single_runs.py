@@ -161,3 +161,15 @@ def test_what_a_mixer_prints_is_kept_out_of_the_results(headstock: Headstock, he
     words = ["compare", "softmax", chatty, "--task", "crossing", "--steps", "2", *TINY, "--match", "none"]
     assert json.loads(headstock(*words, "--dry-run", "--json").out)["runs"] == 16
     assert json.loads(headstock(*words, "--seeds", "1", "--jobs", "1", "--json").out)["seeds"] == 1
+
+
+@pytest.mark.parametrize("command", ["eval", "generate"])
+def test_a_mixer_that_fails_when_a_model_is_opened_again_is_one_sentence(
+    headstock: Headstock, here: Path, command: str
+) -> None:
+    good = "from headstock.model.mixers.softmax import Softmax\n\n\nclass Mine(Softmax):\n    x = 1\n"
+    Path("mine.py").write_text(good)
+    assert headstock("train", "./mine.py:Mine", "--task", "crossing", "--steps", "1", "--out", "run").status == 0
+    Path("mine.py").write_text(f"{good}\n    def mix_fast(self, q, k, v, visible):\n        return 1 / 0\n")
+    os.utime("mine.py", ns=(1, 1))  # another file, however coarse the clock is
+    assert "./mine.py:Mine failed at line 8: ZeroDivisionError" in headstock(command, "run").complaint

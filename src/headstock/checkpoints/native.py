@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from headstock.checkpoints.files import as_json, read_json, written_together
 from headstock.errors import UserError
 from headstock.model.config import ModelConfig
+from headstock.model.mixers import told_of
 from headstock.model.transformer import Transformer, build_from
 
 FORMAT = "headstock-model"
@@ -79,7 +80,8 @@ def load(folder: str | Path, *, device: str | torch.device = "cpu") -> Transform
         raise UserError(f"{folder} has a config but no model.safetensors: the model was not saved whole.") from None
     except (SafetensorError, OSError) as error:
         raise UserError(f"{weights} is damaged: {error}; restore it from a copy.") from None
-    model = build_from(config).to(DTYPES[described["dtype"]])
+    with told_of(config.mixer):
+        model = build_from(config).to(DTYPES[described["dtype"]])
     _refuse_foreign(model, tensors, weights)
     if _read(inside.get("description")) != described:
         raise UserError(

@@ -28,6 +28,7 @@ def evaluate(
     Every target counts once, so that no figure depends on how the set is cut into batches.
     """
     from headstock.comparison.single import open_model, refuse_misfit, task_of
+    from headstock.model.mixers import told_of
     from headstock.tasks import parse
     from headstock.training import evaluation
 
@@ -36,7 +37,8 @@ def evaluate(
         model = open_model(folder, device_named(device))
         made = parse(task) if task is not None else task_of(folder)
         refuse_misfit(folder, model, made)
-        metrics: dict[str, dict[str, float]] = {one: evaluation.evaluate(model, made, one) for one in splits}
+        with told_of(model.config.mixer):
+            metrics: dict[str, dict[str, float]] = {one: evaluation.evaluate(model, made, one) for one in splits}
     if as_json:
         print_json({"folder": str(folder), "task": made.spec, "task_hash": made.content_hash, "metrics": metrics})
     else:

@@ -38,6 +38,7 @@ def generate(
     import torch
 
     from headstock.comparison.single import open_model
+    from headstock.model.mixers import told_of
     from headstock.tasks.tokenizers import load
 
     if tokens is not None and tokens < 1:
@@ -59,7 +60,7 @@ def generate(
             f"{max(context - len(ids) + 1, 0)}, or add --slide, which sees the last {context} tokens alone."
         )
     stop_ids = [] if stop is None else tokenizer.encode(stop)
-    with results_alone():
+    with results_alone(), told_of(model.config.mixer):
         new_ids = model.generate(
             torch.tensor([ids], dtype=torch.int64, device=model.embed.weight.device),
             wanted,
