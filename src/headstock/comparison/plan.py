@@ -25,7 +25,7 @@ from headstock.training.config import TrainingConfig
 
 TUNING_SEEDS = (10_001, 10_002)
 """Seeds on which learning rates are chosen; reported seeds count from 0 and a request has no more than 10,000."""
-EVALUATIONS = 8
+EVALUATIONS = 6
 """How often a task without an end is evaluated."""
 EVERY_WHEN_SOLVABLE = 20
 """Steps between evaluations of a task that can be solved, which is how finely steps to solve are told apart."""
