@@ -23,7 +23,7 @@ class TextTask(Task):
     name = "text"
     bytes_per_token: Tensor
     primary = Metric("bits_per_byte", "lower", "bits per byte")
-    steps: ClassVar = {"quick": 240, "full": 5000}
+    steps: ClassVar = {"quick": 300, "full": 5000}
 
     def __init__(self, *, corpus: str, tokenizer: str, context: int, held_out: float) -> None:
         self._options: dict[str, str | int | float] = {
