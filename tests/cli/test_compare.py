@@ -74,7 +74,7 @@ def test_a_dry_run_says_what_a_comparison_would_be_and_writes_nothing(headstock:
     assert said.status == 0
     for part in (
         "crossing: evaluated every 20 steps",
-        "text: evaluated every 40 steps",
+        "text: evaluated every 50 steps",
         "uniform (floor)",
         "were made equal by feed-forward widths",
         "6 tests (3 contrasts × 2 tasks)",
