@@ -60,7 +60,7 @@ def test_what_no_feedforward_can_make_equal_is_refused_with_the_figure_and_the_w
 def test_what_still_differs_is_said_relative_to_the_baseline():
     said = still_differs(["softmax", "uniform"], [config_of(v, **SHAPE) for v in ("softmax", "uniform")])
     assert said.startswith("still unlike softmax's: ")
-    assert "cache bytes a token (uniform −50.00 %)" in said
+    assert "bytes of a full cache (uniform −50.00 %)" in said
     assert still_differs(["a", "b"], [config_of("softmax", **SHAPE)] * 2) == ""
 
 

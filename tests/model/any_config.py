@@ -34,6 +34,11 @@ FIELDS = {
     "output_map": st.booleans(),
     "qkv_bias": st.booleans(),
     "output_bias": st.booleans(),
+    "causal": st.booleans(),
+    "window": st.none() | st.integers(1, 14),
+    "soft_cap": st.none() | st.floats(0.1, 50),
+    "qk_norm": choices("qk_norm"),
+    "k": st.none() | st.integers(1, 14),
     "norm": choices("norm"),
     "norm_placement": choices("norm_placement"),
     "final_norm": st.booleans(),
@@ -69,7 +74,7 @@ def buildable_configs(draw: st.DrawFn) -> ModelConfig:
     mixer = draw(st.sampled_from(MIXERS))
     position = draw(st.sampled_from(ALLOWED[mixer]))
     width = draw(st.sampled_from([8, 12, 16]))
-    config = draw(configs(**TWO, mixer=mixer, position=position, d_model=width, norm_eps=1e-5))
+    config = draw(configs(**TWO, mixer=mixer, position=position, d_model=width, norm_eps=1e-5, causal=True))
     try:
         mixer_class(mixer).check(config)
     except UserError:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from headstock.model.accounting import cache_bytes_per_token, flops_per_token, parameters
+from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
 from headstock.model.config import ModelConfig, config_of
 from tests.model.cases import BATCH, TIME, Case, every_case, some_ids
@@ -41,7 +41,7 @@ def test_bytes_of_a_cache_are_those_it_holds(case: Case, dtype: torch.dtype) -> 
     model, cache = case.model(dtype), Cache(case.config().n_layers)
     with torch.no_grad():
         model(some_ids(), cache=cache)
-    assert cache.n_bytes == cache_bytes_per_token(case.config(), dtype) * TIME * BATCH
+    assert cache.n_bytes == cache_bytes(case.config(), TIME, dtype) * BATCH
 
 
 def test_gpt2_small_has_its_published_number_of_parameters() -> None:
@@ -62,7 +62,7 @@ def test_differential_attention_costs_what_softmax_of_the_same_head_size_costs()
     softmax, differential = config_of("softmax+rope", **sizes), config_of("differential+rope", **sizes)
     assert parameters(differential).blocks - parameters(softmax).blocks == 2 * (4 + 2) * softmax.d_head
     assert flops_per_token(differential) == flops_per_token(softmax)
-    assert cache_bytes_per_token(differential) == cache_bytes_per_token(softmax)
+    assert cache_bytes(differential) == cache_bytes(softmax)
 
 
 def test_mixing_is_counted_at_the_context_unless_a_length_is_given() -> None:
@@ -73,6 +73,6 @@ def test_mixing_is_counted_at_the_context_unless_a_length_is_given() -> None:
 
 def test_grouped_heads_shrink_the_cache_by_their_group() -> None:
     sizes = {"vocab_size": 50, "context": 32, "d_model": 64, "n_heads": 8}
-    whole = cache_bytes_per_token(config_of("softmax", **sizes))
-    assert whole == 2 * 2 * 64 * 4  # layers, keys and values, width, bytes
-    assert cache_bytes_per_token(config_of("softmax,n_kv_heads=2", **sizes)) == whole // 4
+    whole = cache_bytes(config_of("softmax", **sizes))
+    assert whole == 2 * 2 * 64 * 4 * 32  # layers, keys and values, width, bytes, tokens
+    assert cache_bytes(config_of("softmax,n_kv_heads=2", **sizes)) == whole // 4

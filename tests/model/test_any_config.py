@@ -5,7 +5,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from torch.utils.flop_counter import FlopCounterMode
 
-from headstock.model.accounting import cache_bytes_per_token, flops_per_token, parameters
+from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import build_from
@@ -34,7 +34,7 @@ def hold_every_law(config: ModelConfig) -> None:
         close(padded[1:2, 5:] / size, model(ids[1:2, 5:]) / size)
     assert parameters(config).total == sum(p.numel() for p in model.parameters())
     assert counter.get_total_flops() == flops_per_token(config, TIME) * TIME * BATCH
-    assert cache.n_bytes == cache_bytes_per_token(config, torch.float64) * TIME * BATCH
+    assert cache.n_bytes == cache_bytes(config, TIME, torch.float64) * BATCH
 
 
 @settings(max_examples=25)

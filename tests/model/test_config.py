@@ -87,7 +87,7 @@ def test_a_config_is_frozen_hashable_and_compared_by_value() -> None:
     ("variant", "sentence"),
     [
         ("softmax,n_head=8", "unknown key 'n_head' in 'softmax,n_head=8': did you mean 'n_heads'?"),
-        ("softmax,zzz=8", "unknown key 'zzz' in 'softmax,zzz=8': choose one of context, d_ff"),
+        ("softmax,zzz=8", "unknown key 'zzz' in 'softmax,zzz=8': choose one of causal, context, d_ff"),
         ("softmax+rop", "unknown position 'rop' in 'softmax+rop': did you mean 'rope'?"),
         ("softmax+", "unknown position '' in 'softmax+'"),
         ("softmax,n_heads", "'n_heads' in 'softmax,n_heads' is not key=value"),

@@ -16,7 +16,7 @@ LAYOUTS = pytest.mark.parametrize("halves", [True, False], ids=["halves", "inter
 
 
 def turned(x: Tensor, positions: Tensor, halves: bool) -> Tensor:
-    return Rotation.at(positions, x.shape[-1], x.dtype, halves=halves)(x)
+    return Rotation.at(positions, x.shape[-1], x.dtype, layout="rope" if halves else "rope-interleaved").of_queries(x)
 
 
 @LAYOUTS
@@ -65,15 +65,15 @@ def test_the_two_layouts_are_one_model_up_to_a_permutation(mixer: str) -> None:
 
 @LAYOUTS
 def test_tables_of_a_bfloat16_model_are_float32_and_no_two_positions_collide(halves: bool) -> None:
-    rotation = Rotation.at(torch.arange(1024), 64, torch.bfloat16, halves=halves)
+    rotation = Rotation.at(torch.arange(1024), 64, torch.bfloat16, layout="rope" if halves else "rope-interleaved")
     assert rotation.cos.dtype == rotation.sin.dtype == torch.float32
     angle = torch.atan2(rotation.sin[:, 0].double(), rotation.cos[:, 0].double())
     expected = torch.arange(1024, dtype=torch.float64)
     wrong = (angle - expected + math.pi).remainder(2 * math.pi) - math.pi
     assert wrong.abs().max() < 1e-4
-    exact = Rotation.at(torch.arange(1024), 64, torch.float64, halves=halves)
+    exact = Rotation.at(torch.arange(1024), 64, torch.float64, layout="rope" if halves else "rope-interleaved")
     assert exact.cos.dtype == torch.float64
-    assert rotation(torch.ones(1, 1, 1024, 64, dtype=torch.bfloat16)).dtype == torch.bfloat16
+    assert rotation.of_queries(torch.ones(1, 1, 1024, 64, dtype=torch.bfloat16)).dtype == torch.bfloat16
 
 
 def test_rotated_queries_of_a_bfloat16_model_differ_wherever_bfloat16_can_tell() -> None:

@@ -107,4 +107,4 @@ def test_a_cache_knows_how_much_it_has_read() -> None:
     model(some_ids(time=4), cache=cache)
     model(some_ids(time=CONTEXT - 4), cache=cache)
     assert cache.length == CONTEXT
-    assert cache.blocks[1].keys.shape == (BATCH, 4, CONTEXT, 4)
+    assert cache.blocks[1].kept[0].shape == (BATCH, 4, CONTEXT, 4)

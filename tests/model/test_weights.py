@@ -102,8 +102,7 @@ def test_plain_output_is_the_average_that_the_weights_say(case: Case) -> None:
         values = (x if mixer.value is None else mixer.value(x)).view(BATCH, TIME, heads.value_heads, heads.value_size)
         reads = torch.arange(heads.output_heads) // (heads.output_heads // heads.value_heads)  # the value head of each
         averages = torch.einsum("bhqk,bkhd->bhqd", weights, values[:, :, reads])
-        merged = mixer.finish(averages).transpose(1, 2).flatten(2)
-        close(merged if mixer.output is None else mixer.output(merged), output)
+        close(mixer.out(averages, mixer.read(x, frame)), output)
 
 
 @every_position

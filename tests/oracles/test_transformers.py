@@ -177,7 +177,7 @@ def test_interleaved_rotation_is_that_of_gptj() -> None:
     table = modeling_gptj.create_sinusoidal_positions(100, 16)[positions][None]
     sin, cos = table.chunk(2, dim=-1)
     theirs = modeling_gptj.apply_rotary_pos_emb(x.transpose(1, 2), sin, cos).transpose(1, 2)
-    close(Rotation.at(positions, 16, torch.float32, halves=False)(x), theirs, atol=LOGITS)
+    close(Rotation.at(positions, 16, torch.float32, layout="rope-interleaved").of_queries(x), theirs, atol=LOGITS)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 6, 8, 12, 16, 20])

@@ -134,7 +134,7 @@ def _plan(foreseen: "Forecast") -> str:
 
 
 def _task(task: "TaskForecast") -> str:
-    rows = [["arm", "steps", "d_ff", "parameters", "FLOPs/token", "cache B/token", "ms/step"]]
+    rows = [["arm", "steps", "d_ff", "parameters", "FLOPs/token", "cache bytes", "ms/step"]]
     rows += [
         [
             arm.label + (" (floor)" if arm.floor else ""),
@@ -142,7 +142,7 @@ def _task(task: "TaskForecast") -> str:
             f"{arm.d_ff:,}",
             f"{arm.parameters:,}",
             f"{arm.flops_per_token:,}",
-            f"{arm.cache_bytes_per_token:,}",
+            f"{arm.cache_bytes:,}",
             f"{1000 * arm.seconds_per_step:.1f}",
         ]
         for arm in task.arms

@@ -29,7 +29,7 @@ class ArmForecast:
     parameters: int
     non_embedding: int
     flops_per_token: int
-    cache_bytes_per_token: int
+    cache_bytes: int
     seconds_per_step: float
     seconds_per_evaluation: float
 

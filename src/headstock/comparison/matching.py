@@ -11,7 +11,7 @@ import torch
 
 from headstock.comparison.request import Match
 from headstock.errors import UserError
-from headstock.model.accounting import cache_bytes_per_token, flops_per_token, parameters
+from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import Transformer
 
@@ -26,7 +26,7 @@ class Sizes:
     parameters: int
     non_embedding: int
     flops_per_token: int
-    cache_bytes_per_token: int
+    cache_bytes: int
 
 
 def sizes(config: ModelConfig) -> Sizes:
@@ -39,7 +39,7 @@ def sizes(config: ModelConfig) -> Sizes:
             f"{config.mixer} trains {real - counted.total:+,} numbers beside what it says: give it an "
             f"own_parameters(config) that counts its own, a layer."
         )
-    return Sizes(counted.total, counted.non_embedding, flops_per_token(config), cache_bytes_per_token(config))
+    return Sizes(counted.total, counted.non_embedding, flops_per_token(config), cache_bytes(config))
 
 
 def matched(labels: Sequence[str], configs: Sequence[ModelConfig], match: Match) -> list[ModelConfig]:
@@ -85,7 +85,7 @@ def still_differs(labels: Sequence[str], configs: Sequence[ModelConfig]) -> str:
     for field, what in (
         ("non_embedding", "parameters without embeddings"),
         ("flops_per_token", "operations a token"),
-        ("cache_bytes_per_token", "cache bytes a token"),
+        ("cache_bytes", "bytes of a full cache"),
     ):
         base = getattr(counted[0], field)
         others = [

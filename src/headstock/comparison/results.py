@@ -37,7 +37,7 @@ class Cost:
     non_embedding: int
     flops_per_token: int
     """Forward, at the task's context."""
-    cache_bytes_per_token: int
+    cache_bytes: int
     seconds_per_step: float | None
     """Median over the arm's runs; None where none was measured."""
     kernel: str | None

@@ -37,9 +37,9 @@ class Parameters:
 def parameters(config: ModelConfig) -> Parameters:
     """Count parameters. GPT-2 small, biased and tied, has 124,439,808."""
     width, vocab = config.d_model, config.vocab_size
-    per_norm = {"none": 0, "layernorm": 2 * width, "rmsnorm": width}[config.norm]
+    per_norm = _norm_parameters(config.norm, width)
     n_norms = 1 if config.feedforward == "none" else 2
-    block = _mixer_maps(config) + mixer_class(config.mixer).own_parameters(config)
+    block = _mixer_maps(config) + _head_norms(config) + mixer_class(config.mixer).own_parameters(config)
     block += n_norms * per_norm + _feedforward_parameters(config)
     return Parameters(
         embedding=vocab * width,
@@ -60,9 +60,19 @@ def _mixer_maps(config: ModelConfig) -> int:
         maps += (width + bias) * sizes.key_heads * sizes.key_size
     if config.value_map == "learned":
         maps += (width + bias) * sizes.value_heads * sizes.value_size
+    maps += width * sizes.gates
     if config.output_map:
         maps += sizes.output_heads * sizes.value_size * width + config.output_bias * width
     return maps
+
+
+def _head_norms(config: ModelConfig) -> int:
+    """Count the two norms of queries and of keys, each shared by all heads."""
+    return 2 * _norm_parameters(config.qk_norm, mixer_class(config.mixer).sizes(config).key_size)
+
+
+def _norm_parameters(kind: str, width: int) -> int:
+    return {"none": 0, "layernorm": 2 * width, "rmsnorm": width}[kind]
 
 
 def _feedforward_parameters(config: ModelConfig) -> int:
@@ -82,11 +92,20 @@ def flops_per_token(config: ModelConfig, length: int | None = None) -> int:
     mixer = mixer_class(config.mixer)
     unbiased = config.model_copy(update={"qkv_bias": False, "output_bias": False, "feedforward_bias": False})
     maps = _mixer_maps(unbiased) + _feedforward_parameters(unbiased)
-    return config.n_layers * (2 * maps + mixer.mixing_flops(config, length)) + 2 * config.d_model * config.vocab_size
+    layer = 2 * maps + mixer.own_flops(config) + mixer.mixing_flops(config, length)
+    return config.n_layers * layer + 2 * config.d_model * config.vocab_size
 
 
-def cache_bytes_per_token(config: ModelConfig, dtype: torch.dtype = torch.float32) -> int:
-    """Count the bytes that decoding remembers a token: keys and values of every block."""
-    sizes = mixer_class(config.mixer).sizes(config)
-    numbers = sizes.key_heads * sizes.key_size + sizes.value_heads * sizes.value_size
-    return config.n_layers * numbers * dtype.itemsize
+def cache_bytes(config: ModelConfig, length: int | None = None, dtype: torch.dtype = torch.float32) -> int:
+    """Count the bytes that decoding remembers of `length` tokens without padding (the context where not given).
+
+    Keys and values of every block, in the model's dtype, of the last window − 1 tokens where there is a window; or a
+    state of fixed size, in float32 or wider.
+    """
+    length = config.context if length is None else length
+    if config.window is not None:
+        length = min(length, config.window - 1)
+    mixer = mixer_class(config.mixer)
+    kept = length * mixer.kept_numbers(config) * dtype.itemsize
+    state = mixer.state_numbers(config) * max(dtype.itemsize, torch.float32.itemsize)
+    return config.n_layers * (kept + state)

@@ -35,10 +35,12 @@ def masked_logsumexp(scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Tensor
     return total.masked_fill(~sees_something, -math.inf)
 
 
-def dot_products(q_bhqd: Queries, k_bhkd: Keys, visible: Visible) -> Scores:
-    """Scores q·k/√d, less ALiBi's penalty where there is one, in float32 or wider. Width 0 gives scores of 0."""
+def dot_products(q_bhqd: Queries, k_bhkd: Keys, visible: Visible, soft_cap: float | None = None) -> Scores:
+    """Scores q·k/√d, capped if asked, less ALiBi's penalty if there is one, in float32 or wider; 0 for width 0."""
     width = q_bhqd.shape[-1]
     scores = wide(q_bhqd) @ wide(k_bhkd).transpose(-1, -2) * (1 / math.sqrt(width) if width else 1.0)
+    if soft_cap is not None:
+        scores = soft_cap * torch.tanh(scores / soft_cap)
     return scores if visible.penalty_bhqk is None else scores + visible.penalty_bhqk
 
 

@@ -1,6 +1,7 @@
-"""What decoding remembers: each block's keys and values, and where each row of the batch stands.
+"""What decoding remembers: each block's keys and values, or its state, and where each row of the batch stands.
 
 Keys are kept as they are scored, already rotated. A mixer without keys keeps keys of width 0, which cost nothing.
+A model with a window of W forgets what no later token sees: W − 1 tokens are kept, for a query brings its own key.
 """
 
 from collections.abc import Iterator
@@ -9,28 +10,29 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from headstock.model.shapes import Keys, Values
+State = tuple[Tensor, ...]
+"""What a recurrent mixer remembers, each tensor (batch, …). Never changed in place."""
 
 
 class BlockCache:
-    """The keys and values of one block."""
+    """What one block remembers: `kept` grows along its third axis; `state` is replaced."""
 
     def __init__(self) -> None:
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
+        self.kept: tuple[Tensor, ...] = ()
+        """Keys, values and, for a mixer that keeps them, gates: each (batch, head, key, …)."""
+        self.state: State = ()
 
-    def extend(self, k_bhkd: Keys, v_bhkd: Values) -> tuple[Tensor, Tensor]:
-        """Append new keys and values; give all of them."""
-        if self.keys is not None and self.values is not None:
-            k_bhkd = torch.cat([self.keys, k_bhkd], dim=2)
-            v_bhkd = torch.cat([self.values, v_bhkd], dim=2)
-        self.keys, self.values = k_bhkd, v_bhkd
-        return k_bhkd, v_bhkd
+    def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
+        """Append what the new tokens give, each (batch, head, key, …); give all of it."""
+        if self.kept:
+            new = tuple(torch.cat(pair, dim=2) for pair in zip(self.kept, new, strict=True))
+        self.kept = new
+        return new
 
     @property
     def n_bytes(self) -> int:
         """Bytes held."""
-        return sum(x.numel() * x.element_size() for x in (self.keys, self.values) if x is not None)
+        return sum(x.numel() * x.element_size() for x in (*self.kept, *self.state))
 
 
 class Cache:
@@ -43,25 +45,27 @@ class Cache:
         self.blocks = [BlockCache() for _ in range(n_layers)]
         self.length = 0
         """Tokens read, padding included."""
+        self.forgotten = 0
+        """Tokens read whose keys and values are no longer kept."""
         self.real_bk: Tensor | None = None
         self.document_bk: Tensor | None = None
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of keys and values, all blocks together."""
+        """Bytes of all blocks together."""
         return sum(block.n_bytes for block in self.blocks)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Stand again where it stood, should the reading inside fail half-way."""
-        keys_and_values = [(block.keys, block.values) for block in self.blocks]
-        rest = self.length, self.real_bk, self.document_bk
+        blocks = [(block.kept, block.state) for block in self.blocks]
+        rest = self.length, self.forgotten, self.real_bk, self.document_bk
         try:
             yield
         except BaseException:
-            for block, (keys, values) in zip(self.blocks, keys_and_values, strict=True):
-                block.keys, block.values = keys, values
-            self.length, self.real_bk, self.document_bk = rest
+            for block, (kept, state) in zip(self.blocks, blocks, strict=True):
+                block.kept, block.state = kept, state
+            self.length, self.forgotten, self.real_bk, self.document_bk = rest
             raise
 
     def extend_reading(
@@ -79,3 +83,12 @@ class Cache:
             self.document_bk = torch.cat([old, new], dim=1)
         self.length += ids_bq.shape[1]
         return self.real_bk, self.document_bk
+
+    def forget_past(self, window: int) -> None:
+        """Let go of what no token to come sees. Where there is padding all is kept: a window skips it."""
+        surplus = self.length - self.forgotten - (window - 1)
+        if surplus <= 0 or self.real_bk is not None:
+            return
+        for block in self.blocks:
+            block.kept = tuple(x[:, :, surplus:].clone() for x in block.kept)  # a view would hold on to it all
+        self.forgotten += surplus

@@ -7,13 +7,18 @@ Keys are ModelConfig's fields. Knows nothing of torch: a plan can be read and pr
 
 from typing import Any, Literal, get_args
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from headstock.errors import UserError, near_name
 from headstock.settings import Settings
 
-Position = Literal["none", "learned", "sinusoidal", "rope", "rope-interleaved", "alibi"]
+Position = Literal["none", "learned", "sinusoidal", "rope", "rope-interleaved", "alibi", "xpos"]
+ROTARY = ("rope", "rope-interleaved", "xpos")
+"""Positions that turn queries and keys."""
 POSITIONS: tuple[str, ...] = get_args(Position)
+
+TOPK_KEYS = 8
+"""What `k` is for the mixer topk where it is not given."""
 
 Probability = Field(default=0.0, ge=0.0, lt=1.0)
 
@@ -65,6 +70,17 @@ class ModelConfig(Settings):
     output_bias: bool = False
     """A bias in the output map."""
 
+    causal: bool = True
+    """A token sees itself and what is before it; with false it sees all, as in an encoder."""
+    window: PositiveInt | None = None
+    """Keys a query sees, its own included (Beltagy et al., 2020); all of them with none."""
+    soft_cap: float | None = Field(default=None, gt=0)
+    """Turns a score s into soft_cap · tanh(s / soft_cap) (Gemma Team, 2024); with none it stays as it is."""
+    qk_norm: Literal["none", "layernorm", "rmsnorm"] = "none"
+    """A norm of every query and key, before it is turned, one weight for all heads (Dehghani et al., 2023)."""
+    k: PositiveInt | None = Field(default_factory=lambda known: TOPK_KEYS if known.get("mixer") == "topk" else None)
+    """Keys that a query of topk averages, the highest scored."""
+
     norm: Literal["none", "layernorm", "rmsnorm"] = "layernorm"
     """What keeps the sizes of numbers in order."""
     norm_placement: Literal["pre", "post"] = "pre"
@@ -98,6 +114,11 @@ class ModelConfig(Settings):
     init: Literal["fan-in", "gpt2", "torch"] = "fan-in"
     """Where training starts: see `model/initialisation.py`, which says what each draws."""
 
+    @field_validator("window", "soft_cap", "k", mode="before")
+    @classmethod
+    def _none_can_be_written(cls, value: object) -> object:
+        return None if value == "none" else value
+
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelConfig":
         width = self.n_heads * self.d_head
@@ -124,7 +145,9 @@ class ModelConfig(Settings):
                 "n_kv_heads below n_heads needs learned query, key and value maps: a shared or identity map has as "
                 "many key heads as query heads."
             )
-        if self.position.startswith("rope") and self.d_head % 2:
+        if self.window is not None and not self.causal:
+            raise UserError("a window looks back, so it needs causal=true: leave window or causal=false out.")
+        if self.position in ROTARY and self.d_head % 2:
             raise UserError(f"{self.position} turns pairs of numbers, but d_head is {self.d_head}: choose an even one.")
         if self.qkv_bias and self.query_key == "identity" and self.value_map == "identity":
             raise UserError("qkv_bias=true has nothing to act on where the token itself is query, key and value.")
@@ -138,26 +161,29 @@ class ModelConfig(Settings):
         return abs(n - self.n_heads), n
 
     @property
-    def variant(self) -> str:
-        """The line that makes this config again, given its vocab_size and context; defaults are left out."""
-        said: dict[str, object] = {"vocab_size": self.vocab_size, "context": self.context}
-        head = self.mixer if self.position == "learned" else f"{self.mixer}+{self.position}"
-        said |= {"mixer": self.mixer, "position": self.position}
-        keys = []
-        for key in type(self).model_fields:
+    def chosen(self) -> dict[str, Any]:
+        """Give the keys whose value is another than follows from the keys before them, in order."""
+        said: dict[str, Any] = {}
+        chosen = {}
+        for key, field in type(self).model_fields.items():
             value = getattr(self, key)
-            if key in said:
-                continue
-            field = type(self).model_fields[key]
             uneven = key == "d_head" and self.d_model % self.n_heads  # then no default is accepted
             if uneven or value != field.get_default(call_default_factory=True, validated_data=said):
-                keys.append(f"{key}={_written(value)}")
+                chosen[key] = value
             said[key] = value
+        return chosen
+
+    @property
+    def variant(self) -> str:
+        """The line that makes this config again, given its vocab_size and context; defaults are left out."""
+        head = self.mixer if self.position == "learned" else f"{self.mixer}+{self.position}"
+        said_elsewhere = ("vocab_size", "context", "mixer", "position")
+        keys = (f"{key}={_written(value)}" for key, value in self.chosen.items() if key not in said_elsewhere)
         return ",".join([head, *keys])
 
 
 def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def parse_variant(variant: str) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from headstock.model.cache import BlockCache
 from headstock.model.dropout import DropoutDraws
 from headstock.model.positions import Rotation
@@ -20,3 +22,23 @@ class Frame:
     draws: DropoutDraws | None
     plain: bool
     """Take the plain evaluation even where a mixer has a fast one."""
+    memory_bkm: Tensor | None = None
+    """The sequence whose keys and values are read, (batch, key, model); None where that is the queries' own."""
+
+    @classmethod
+    def across(
+        cls,
+        memory_bkm: Tensor,
+        n_queries: int,
+        *,
+        real_bk: Tensor | None = None,
+        draws: DropoutDraws | None = None,
+        plain: bool = False,
+    ) -> "Frame":
+        """Let n_queries tokens attend to another sequence, as a decoder to its encoder's output (Vaswani et al., 2017).
+
+        real_bk: bool (batch, key), False where that sequence is padding. Positions play no part: the two sequences
+        have no common ones.
+        """
+        visible = Visible.across(n_queries, memory_bkm.shape[1], memory_bkm.device, real_bk)
+        return cls(visible, None, None, draws, plain, memory_bkm)

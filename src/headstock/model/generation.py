@@ -121,6 +121,8 @@ def _refuse(
 ) -> None:
     refuse_input(ids_bq, real, None)
     prompt, context = ids_bq.shape[1], model.config.context
+    if not model.config.causal:
+        raise UserError("causal=false sees tokens that are not there yet: only a causal model can generate.")
     if ids_bq.numel() == 0 or (real is not None and not bool(real.any(1).all())):
         raise UserError("the prompt is empty: give at least one token to continue.")
     if max_new_tokens < 0:

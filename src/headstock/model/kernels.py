@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from headstock.model.evaluations import listening
 from headstock.model.transformer import Transformer
 
 _FUSED = {
@@ -31,14 +32,12 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def kernel_that_ran(model: Transformer, ids_bq: torch.Tensor) -> str:
     """Run the model once on ids and say by which kernel its blocks mixed: "fused (flash, CPU)", "plain", ….
 
-    "plain" where every weight was stored (a softmax ran by itself), "running mean" where a cumulative sum served,
-    "none" for a model without blocks.
+    An evaluation of ours says its own name: "blockwise", "running mean", "chunked", "recurrent". "plain" where every
+    weight was stored, "none" for a model without blocks.
     """
     if not model.config.n_layers:
         return "none"
-    with torch.no_grad(), _Watch() as watch:
+    with torch.no_grad(), listening() as ours, _Watch() as watch:
         model.hidden(ids_bq)
-    fused = sorted(label for name, label in _FUSED.items() if name in watch.names)
-    if fused:
-        return ", ".join(fused)
-    return "running mean" if "cumsum" in watch.names and "_softmax" not in watch.names else "plain"
+    fused = {label for name, label in _FUSED.items() if name in watch.names}
+    return ", ".join(sorted(fused | ours)) or "plain"

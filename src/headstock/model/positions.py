@@ -64,21 +64,59 @@ class Rotation:
     """(…, query, d/2)"""
     sin: Tensor
     halves: bool
+    scale: Tensor | None = None
+    """(…, query, d/2): what xPos multiplies a turned query by, and divides a turned key by."""
 
     @classmethod
-    def at(cls, positions: Tensor, d_head: int, dtype: torch.dtype, *, halves: bool) -> "Rotation":
-        """Give the rotation of positions (query) or (batch, query)."""
-        angles = positions[..., None] * _frequencies(d_head, positions.device, dtype)
-        if angles.ndim == 3:
-            angles = angles[:, None]  # one axis for the heads
-        return cls(angles.cos(), angles.sin(), halves)
+    def at(cls, positions: Tensor, d_head: int, dtype: torch.dtype, *, layout: str) -> "Rotation":
+        """Give the rotation of positions (query) or (batch, query), as ModelConfig.position names it.
 
-    def __call__(self, x_bhqd: Tensor) -> Tensor:
-        """Turn queries or keys."""
+        Raises UserError where xPos would leave the numbers that float32 can hold.
+        """
+        frequencies = _frequencies(d_head, positions.device, dtype)
+        if positions.ndim == 2:
+            positions = positions[:, None]  # one axis for the heads
+        angles = positions[..., None] * frequencies
+        scale = None
+        if layout == "xpos":
+            _refuse_past_xpos(positions)
+            scale = _xpos_bases(d_head, frequencies) ** (positions[..., None] / XPOS_STEP)
+        return cls(angles.cos(), angles.sin(), layout == "rope", scale)
+
+    def of_queries(self, q_bhqd: Tensor) -> Tensor:
+        """Turn queries."""
+        return self._turned(q_bhqd, self.scale)
+
+    def of_keys(self, k_bhkd: Tensor) -> Tensor:
+        """Turn keys."""
+        return self._turned(k_bhkd, None if self.scale is None else 1 / self.scale)
+
+    def _turned(self, x_bhqd: Tensor, scale: Tensor | None) -> Tensor:
         a, b = x_bhqd.chunk(2, dim=-1) if self.halves else (x_bhqd[..., 0::2], x_bhqd[..., 1::2])
-        turned = (a * self.cos - b * self.sin, b * self.cos + a * self.sin)
+        turned = [a * self.cos - b * self.sin, b * self.cos + a * self.sin]
+        if scale is not None:
+            turned = [part * scale for part in turned]
         whole = torch.cat(turned, dim=-1) if self.halves else torch.stack(turned, dim=-1).flatten(-2)
         return whole.to(x_bhqd.dtype)
+
+
+XPOS_STEP = 512.0
+"""Positions over which xPos lets a score fall by one base, as the paper's code has it."""
+XPOS_END = 32_768
+"""Positions from which its scales would leave float32."""
+
+
+def _xpos_bases(d_head: int, like: Tensor) -> Tensor:
+    """(d/2): (2i/d + 0.4) / 1.4, each below 1: fast turning pairs fall off first (xPos; Sun et al., 2022)."""
+    return (torch.arange(0, d_head, 2, device=like.device, dtype=like.dtype) / d_head + 0.4) / 1.4
+
+
+def _refuse_past_xpos(positions: Tensor) -> None:
+    if positions.numel() and int(positions.max()) >= XPOS_END:
+        raise UserError(
+            f"the sequence has {int(positions.max()) + 1} tokens but xpos ends at {XPOS_END}, where its scales leave "
+            f"float32: shorten it, or choose rope or alibi."
+        )
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
@@ -94,7 +132,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
 
 def refuse_past_table(visible: Visible, context: int, what: str) -> None:
     """Raise UserError where a position is past a learned table of `context` rows."""
-    if visible.n_keys <= context:
+    if visible.before + visible.n_keys <= context:
         return
     length = int(visible.key_positions.max()) + 1
     if length > context:

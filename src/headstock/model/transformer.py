@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from headstock.errors import UserError
 from headstock.model.cache import Cache
-from headstock.model.config import ModelConfig, config_of
+from headstock.model.config import ROTARY, ModelConfig, config_of
 from headstock.model.dropout import DropoutDraws, dropout
 from headstock.model.feedforward import feedforward
 from headstock.model.frame import Frame
@@ -108,11 +108,15 @@ class Transformer(nn.Module):
     ) -> Residual:
         """Give the residual after the last block and the final norm: all of `forward` but the unembedding."""
         refuse_input(ids_bq, real, documents)
+        if cache is not None and not self.config.causal:
+            raise UserError("causal=false reads a sequence whole, so nothing can follow it: leave the cache out.")
         with nullcontext() if cache is None else cache.reading():
             frame = self._frame(ids_bq, cache, real, documents, draws)
             x_bqm = self._embedded(ids_bq, frame)
             for block in self.blocks:
                 x_bqm = block(x_bqm, frame)
+            if cache is not None and self.config.window is not None:
+                cache.forget_past(self.config.window)
         return self.final_norm(x_bqm)  # type: ignore[no-any-return]
 
     def logits(self, x_bqm: Tensor) -> Tensor:
@@ -166,20 +170,31 @@ class Transformer(nn.Module):
         n_keys = ids_bq.shape[1]
         if cache is not None:
             real, documents = cache.extend_reading(real, documents, ids_bq)
-            n_keys = cache.length
-        exact = torch.float64 if dtype == torch.float64 else torch.float32
-        slopes = None
-        if config.position == "alibi":
-            output_heads = mixer_class(config.mixer).sizes(config).output_heads
-            slopes = alibi_slopes(output_heads).repeat_interleave(config.n_heads // output_heads).to(device, exact)
-        visible = Visible(ids_bq.shape[1], n_keys, device, real_bk=real, document_bk=documents, slopes_h=slopes)
+            n_keys = cache.length - cache.forgotten
+        visible = Visible(
+            ids_bq.shape[1],
+            n_keys,
+            device,
+            causal=config.causal,
+            real_bk=real,
+            document_bk=documents,
+            slopes_h=self._slopes(device, dtype) if config.position == "alibi" else None,
+            window=config.window,
+            before=0 if cache is None else cache.forgotten,
+        )
         if config.position == "learned":
             refuse_past_table(visible, config.context, "the learned positions")
         rotation = None
-        if config.position.startswith("rope"):
-            halves = config.position == "rope"
-            rotation = Rotation.at(visible.query_positions, config.d_head, dtype, halves=halves)
+        if config.position in ROTARY:
+            rotation = Rotation.at(visible.query_positions, config.d_head, dtype, layout=config.position)
         return Frame(visible, rotation, None if cache is None else cache.blocks, draws, self.plain)
+
+    def _slopes(self, device: torch.device, dtype: torch.dtype) -> Tensor:
+        """Give ALiBi's slope a query head; maps that end in one output have one slope."""
+        sizes = mixer_class(self.config.mixer).sizes(self.config)
+        exact = torch.float64 if dtype == torch.float64 else torch.float32
+        slopes = alibi_slopes(sizes.output_heads).repeat_interleave(sizes.query_heads // sizes.output_heads)
+        return slopes.to(device, exact)
 
 
 def refuse_input(ids_bq: Tensor, real: Tensor | None, documents: Tensor | None) -> None:

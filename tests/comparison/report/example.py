@@ -220,7 +220,7 @@ def comparison(tasks: list[TaskOutcome], seeds: int, look: int = 1) -> Compariso
         match="params",
         matching=[
             "Non-embedding parameters were made equal by the feed-forward width: at most 0.02 % apart.",
-            "FLOPs a token, cache bytes a token and seconds a step still differ.",
+            "FLOPs a token, bytes of a full cache and seconds a step still differ.",
         ],
         reach=list(reach.sentences),
         earlier_claims=[],

@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_comparison():
         for label, cells in rows_of(text, f"{task.name}: cost").items():
             cost = next(arm.cost for arm in task.arms if arm.label == label)
             assert [int(cell.replace(",", "")) for cell in cells[:4]] == [
-                *(cost.d_ff, cost.parameters, cost.flops_per_token, cost.cache_bytes_per_token)
+                *(cost.d_ff, cost.parameters, cost.flops_per_token, cost.cache_bytes)
             ]
 
 

@@ -91,7 +91,7 @@ def _cost_columns(task: TaskOutcome) -> list[Row]:
         ["d_ff", *(write.whole(cost.d_ff) for cost in costs)],
         ["parameters", *(write.whole(cost.parameters) for cost in costs)],
         ["FLOPs/tok", *(write.whole(cost.flops_per_token) for cost in costs)],
-        ["cache B/tok", *(write.whole(cost.cache_bytes_per_token) for cost in costs)],
+        ["cache bytes", *(write.whole(cost.cache_bytes) for cost in costs)],
         ["step", *(write.seconds(cost.seconds_per_step) for cost in costs)],
         ["ratio", *(write.times(say.ratio(cost.seconds_per_step, base)) for cost in costs)],
         ["kernel", *(elided(cost.kernel or write.ABSENT, 18) for cost in costs)],

@@ -89,7 +89,7 @@ def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
     """Give what each arm costs on the task, and beside each figure how far it is from the baseline's."""
     groups = [
         Group("numbers that training changes", ["all", "non-embedding", "d_ff"]),
-        Group("a token", ["FLOPs forward", "cache bytes"]),
+        Group("bytes and operations", ["FLOPs a token, forward", "full cache"]),
         Group("a training step", ["median", "kernel that ran"]),
     ]
     rows = []
@@ -100,7 +100,7 @@ def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
             (cost.non_embedding, base.non_embedding),
             (cost.d_ff, base.d_ff),
             (cost.flops_per_token, base.flops_per_token),
-            (cost.cache_bytes_per_token, base.cache_bytes_per_token),
+            (cost.cache_bytes, base.cache_bytes),
         ]
         cells = [
             Cell(write.whole(value), write.difference(value, to), abs(value - to) > 0.005 * abs(to))

@@ -1,23 +1,27 @@
-"""The interface of every mixer, and the shell that those with scores share.
+"""The interface of every mixer, and the shells that they share.
 
 A mixer answers "where do the weights of the average come from?". The shell owns the rest: projections, grouped
 heads, positions, masks, cache, dropout, the choice of evaluation and the output map. A mixer of your own needs
-`weigh` and nothing else; give `mix_fast` too and the shell uses it wherever the weights need not be seen.
+`weigh` and nothing else; give `mix_fast` too and the shell uses it wherever the weights need not be seen. A mixer
+whose past is a state of fixed size derives from `StateMixer`, in states.py.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from headstock.errors import UserError
-from headstock.model.attention import dot_products, shared_by_groups
-from headstock.model.config import ModelConfig
+from headstock.model.attention import dot_products, shared_by_groups, wide
+from headstock.model.blockwise import by_blocks
+from headstock.model.config import POSITIONS, ModelConfig
 from headstock.model.dropout import dropout
 from headstock.model.frame import Frame
+from headstock.model.heads import Heads
+from headstock.model.norms import norm
 from headstock.model.shapes import (
     Keys,
     KeysPerQueryHead,
@@ -32,6 +36,8 @@ from headstock.model.shapes import (
 from headstock.model.visibility import Visible
 
 WeightsAre = Literal["normalised", "signed", "unnormalised", "none"]
+CROSS = "cross attention"
+"""What `Mixer.refuses` calls reading another sequence's keys and values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +51,11 @@ class HeadSizes:
     value_heads: int
     value_size: int
     output_heads: int
+    gates: int = 0
+    """Numbers that a token gives beside its query, key and value, by a map of their own without bias."""
 
     @classmethod
-    def usual(cls, config: ModelConfig, *, key_size: int | None = None) -> "HeadSizes":
+    def usual(cls, config: ModelConfig, *, key_size: int | None = None, gates: int = 0) -> "HeadSizes":
         """One map and one output a query head."""
         return cls(
             query_heads=config.n_heads,
@@ -56,6 +64,7 @@ class HeadSizes:
             value_heads=config.n_kv_heads,
             value_size=config.d_head,
             output_heads=config.n_heads,
+            gates=gates,
         )
 
 
@@ -66,17 +75,28 @@ class Mixer(nn.Module, ABC):
     """normalised: rows sum to 1. signed: some are negative. unnormalised: rows sum to anything. none: no average."""
     is_floor: ClassVar[bool] = False
     """A comparison holds every other arm against a floor too: who is not above it has learnt nothing of use."""
+    sees_order: ClassVar[bool] = False
+    """Whether it can tell one order of the keys from another without any position."""
     refuses: ClassVar[Mapping[str, str]] = {}
-    """Positions that mean nothing here, each with its reason, which ends a sentence."""
+    """Positions, ModelConfig's keys, or "cross attention", that mean nothing here, each with its reason."""
+    reads: ClassVar[frozenset[str]] = frozenset()
+    """ModelConfig's keys that only some mixers read, and this one does: "k"."""
 
     @classmethod
     def check(cls, config: ModelConfig) -> None:
         """Raise UserError where the config asks for what this mixer cannot be."""
         if config.position in cls.refuses:
+            other = next(position for position in ("learned", "none") if position not in cls.refuses)
             raise UserError(
                 f"{config.mixer} cannot use {config.position}: {cls.refuses[config.position]}; "
-                f"choose another position, such as {config.mixer}+learned."
+                f"choose another position, such as {config.mixer}+{other}."
             )
+        for key, value in config.chosen.items():
+            if key in cls.refuses and key not in POSITIONS:
+                said = str(value).lower() if isinstance(value, bool) else value
+                raise UserError(f"{config.mixer} cannot use {key}={said}: {cls.refuses[key]}; leave {key} out.")
+        if config.k is not None and "k" not in cls.reads:
+            raise UserError(f"{config.mixer} has no use for k={config.k}: it averages all keys; leave k out.")
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
@@ -103,10 +123,31 @@ class Mixer(nn.Module, ABC):
         return 0
 
     @classmethod
+    def own_flops(cls, config: ModelConfig) -> int:
+        """Count the operations one layer spends on a token in maps that are not the shell's."""
+        return 0
+
+    @classmethod
     def mixing_flops(cls, config: ModelConfig, length: int) -> int:
         """Count the operations of scoring and averaging, one layer, one query among `length` keys, done plainly."""
         sizes = cls.sizes(config)
         return 2 * length * (sizes.query_heads * sizes.key_size + sizes.output_heads * sizes.value_size)
+
+    @classmethod
+    def kept_numbers(cls, config: ModelConfig) -> int:
+        """Count the numbers that one layer's cache keeps a token, in the model's dtype."""
+        sizes = cls.sizes(config)
+        return sizes.key_heads * sizes.key_size + sizes.value_heads * sizes.value_size
+
+    @classmethod
+    def state_numbers(cls, config: ModelConfig) -> int:
+        """Count the numbers that one layer's cache keeps whatever the length, in float32 or wider."""
+        return 0
+
+    @classmethod
+    def memory_is_linear(cls, config: ModelConfig) -> bool:
+        """Whether training without padding needs memory that grows in a line with the length."""
+        return False
 
     @classmethod
     def sizes(cls, config: ModelConfig) -> HeadSizes:
@@ -114,24 +155,102 @@ class Mixer(nn.Module, ABC):
         return HeadSizes.usual(config)
 
 
-class ScoreMixer(Mixer):
-    """A mixer whose weights come from scores of queries and keys."""
+class HeadMixer(Mixer):
+    """The shell of mixers with heads: maps of queries, keys, values and gates, positions, cache, and the output map."""
 
-    weights_are: ClassVar[WeightsAre] = "unnormalised"  # which promises nothing; a mixer that knows more says so
+    keeps_gates: ClassVar[bool] = False
+    """Whether the gates of past tokens are needed later, and so are cached with the keys."""
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__(config, layer)
         sizes = self.heads = self.sizes(config)
         width, bias = config.d_model, config.qkv_bias
-        self.query = self.key = self.value = self.output = None
+        self.query = self.key = self.value = self.gate = self.output = None
+        self.query_norm = self.key_norm = None
         if sizes.key_size and config.query_key != "identity":
             self.query = nn.Linear(width, sizes.query_heads * sizes.key_size, bias)
             if config.query_key == "learned":
                 self.key = nn.Linear(width, sizes.key_heads * sizes.key_size, bias)
         if config.value_map == "learned":
             self.value = nn.Linear(width, sizes.value_heads * sizes.value_size, bias)
+        if sizes.gates:
+            self.gate = nn.Linear(width, sizes.gates, bias=False)
+        if sizes.key_size and config.qk_norm != "none":
+            self.query_norm = norm(config.qk_norm, sizes.key_size, config.norm_eps)
+            self.key_norm = norm(config.qk_norm, sizes.key_size, config.norm_eps)
         if config.output_map:
             self.output = nn.Linear(sizes.output_heads * sizes.value_size, width, config.output_bias)
+
+    @classmethod
+    def kept_numbers(cls, config: ModelConfig) -> int:
+        """Keys, values, and gates where they are kept."""
+        return super().kept_numbers(config) + (cls.sizes(config).gates if cls.keeps_gates else 0)
+
+    def finish(self, z_bhqd: Mixed, heads: Heads) -> Mixed:
+        """What is done to each head's average before the output map."""
+        return z_bhqd
+
+    def out(self, z_bhqd: Mixed, heads: Heads) -> Residual:
+        """Finish, put the heads side by side, and map them into the residual."""
+        merged = self.finish(z_bhqd, heads).transpose(1, 2).flatten(2)
+        return merged if self.output is None else self.output(merged)
+
+    def project(self, x_bqm: Residual, frame: Frame) -> Heads:
+        """Give queries, keys, values and gates of the tokens being read, turned but not yet remembered."""
+        sizes = self.heads
+        source_bkm = x_bqm
+        if frame.memory_bkm is not None:
+            if CROSS in self.refuses:
+                raise UserError(f"{type(self).__name__} cannot read another sequence: {self.refuses[CROSS]}.")
+            source_bkm = frame.memory_bkm
+        if sizes.key_size:
+            q_flat = x_bqm if self.query is None else self.query(x_bqm)
+            if self.key is not None:
+                k_flat = self.key(source_bkm)
+            elif frame.memory_bkm is None:
+                k_flat = q_flat
+            else:
+                k_flat = source_bkm if self.query is None else self.query(source_bkm)
+        else:
+            q_flat, k_flat = x_bqm[..., :0], source_bkm[..., :0]
+        v_flat = source_bkm if self.value is None else self.value(source_bkm)
+        q = _split(q_flat, sizes.query_heads, sizes.key_size)
+        k = _split(k_flat, sizes.key_heads, sizes.key_size)
+        v = _split(v_flat, sizes.value_heads, sizes.value_size)
+        if self.query_norm is not None and self.key_norm is not None:
+            q, k = self.query_norm(q), self.key_norm(k)
+        if frame.rotation is not None:
+            q, k = frame.rotation.of_queries(q), frame.rotation.of_keys(k)
+        gates = None
+        if self.gate is not None:
+            gates = wide(self.gate(source_bkm if self.keeps_gates else x_bqm)).transpose(1, 2)
+        return Heads(q, k, v, gates, frame.visible, x_bqm)
+
+    def read(self, x_bqm: Residual, frame: Frame) -> Heads:
+        """Give what `project` gives, and the keys, values and kept gates of all that the cache remembers."""
+        heads = self.project(x_bqm, frame)
+        if frame.caches is None:
+            return heads
+        cache = frame.caches[self.layer]
+        if not self.keeps_gates or heads.gates_bhk is None:
+            k, v = cache.extend(heads.k_bhkd, heads.v_bhkd)
+            return replace(heads, k_bhkd=k, v_bhkd=v)
+        k, v, gates = cache.extend(heads.k_bhkd, heads.v_bhkd, heads.gates_bhk)
+        return replace(heads, k_bhkd=k, v_bhkd=v, gates_bhk=gates)
+
+
+class ScoreMixer(HeadMixer):
+    """A mixer whose weights come from scores of queries and keys.
+
+    Each row of weights follows from that row of scores alone: so a query can be answered after a cache, and a long
+    sequence block by block, without all weights ever being stored.
+    """
+
+    weights_are: ClassVar[WeightsAre] = "unnormalised"  # which promises nothing; a mixer that knows more says so
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__(config, layer)
+        self.soft_cap = config.soft_cap
         self.drop_weights = config.dropout_attention
 
     @abstractmethod
@@ -139,59 +258,57 @@ class ScoreMixer(Mixer):
         """Turn scores into weights; hidden keys, where visible is False, must weigh exactly 0."""
 
     def score(self, q_bhqd: Queries, k_bhkd: Keys, visible: Visible) -> Scores:
-        """Score each key for each query: q·k/√d, less ALiBi's penalty."""
-        return dot_products(q_bhqd, k_bhkd, visible)
+        """Score each key for each query: q·k/√d, capped where a soft cap is asked for, less ALiBi's penalty."""
+        return dot_products(q_bhqd, k_bhkd, visible, self.soft_cap)
+
+    def weights_of(self, heads: Heads) -> Weights:
+        """Give the weights, plainly: what `weigh` makes of `score`. A mixer that needs its gates overrides this."""
+        keys = self.key_for_each_query_head(heads.k_bhkd)
+        return self.weigh(self.score(heads.q_bhqd, keys, heads.visible), heads.visible.dense)
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
-        """Average without storing the weights, or give None where there is no such way: the plain one then serves."""
+        """Average without storing the weights, or give None where there is no such way.
+
+        Not asked where scores are capped, which no fused kernel does.
+        """
         return None
 
-    def finish(self, z_bhqd: Mixed) -> Mixed:
-        """What is done to each head's average before the output map."""
-        return z_bhqd
+    def mix(self, heads: Heads) -> Mixed:
+        """Average by the fastest way there is. A mixer that needs its gates for that overrides this."""
+        if self.soft_cap is None:
+            z = self.mix_fast(heads.q_bhqd, heads.k_bhkd, heads.v_bhkd, heads.visible)
+            if z is not None:
+                return z
+        return by_blocks(self.mix_plainly, heads)
+
+    def mix_plainly(self, heads: Heads) -> Mixed:
+        """Average with every weight in sight."""
+        return self._averaged(self.weights_of(heads), heads)
 
     def forward(self, x_bqm: Residual, frame: Frame) -> Residual:
         """Project, mix, map out."""
-        q, k, v = self._read(x_bqm, frame)
-        dropping = self.training and self.drop_weights > 0
-        z = None if frame.plain or dropping else self.mix_fast(q, k, v, frame.visible)
-        if z is None:
-            weights = self._weights(q, k, frame.visible)
-            if dropping:
-                weights = dropout(weights, self.drop_weights, frame.draws)
-            z = weights.to(v.dtype) @ shared_by_groups(v, self.heads.output_heads)
-        merged = self.finish(z).transpose(1, 2).flatten(2)
-        return merged if self.output is None else self.output(merged)
+        heads = self.read(x_bqm, frame)
+        if self.training and self.drop_weights > 0:
+            z = self._averaged(dropout(self.weights_of(heads), self.drop_weights, frame.draws), heads)
+        else:
+            z = self.mix_plainly(heads) if frame.plain else self.mix(heads)
+        return self.out(z, heads)
 
     def weights(self, x_bqm: Residual, frame: Frame) -> Weights:
         """Give the exact weights, in float32 or wider."""
-        q, k, _ = self._read(x_bqm, frame)
-        return self._weights(q, k, frame.visible)
-
-    def _weights(self, q_bhqd: Tensor, k_bhkd: Tensor, visible: Visible) -> Tensor:
-        return self.weigh(self.score(q_bhqd, self.key_for_each_query_head(k_bhkd), visible), visible.dense)
+        return self.weights_of(self.read(x_bqm, frame))
 
     def key_for_each_query_head(self, k_bhkd: Keys) -> KeysPerQueryHead:
         """Repeat grouped keys."""
         return shared_by_groups(k_bhkd, self.heads.query_heads)
 
-    def _read(self, x_bqm: Tensor, frame: Frame) -> tuple[Tensor, Tensor, Tensor]:
-        """Give queries of the tokens being read, keys and values of those and of all that the cache remembers."""
-        sizes = self.heads
-        if sizes.key_size:
-            q_flat = x_bqm if self.query is None else self.query(x_bqm)
-            k_flat = q_flat if self.key is None else self.key(x_bqm)
-        else:
-            q_flat = k_flat = x_bqm[..., :0]
-        v_flat = x_bqm if self.value is None else self.value(x_bqm)
-        q = _split(q_flat, sizes.query_heads, sizes.key_size)
-        k = _split(k_flat, sizes.key_heads, sizes.key_size)
-        v = _split(v_flat, sizes.value_heads, sizes.value_size)
-        if frame.rotation is not None:
-            q, k = frame.rotation(q), frame.rotation(k)
-        if frame.caches is not None:
-            k, v = frame.caches[self.layer].extend(k, v)
-        return q, k, v
+    def _averaged(self, weights_bhqk: Tensor, heads: Heads) -> Tensor:
+        return weights_bhqk.to(heads.v_bhkd.dtype) @ shared_by_groups(heads.v_bhkd, self.heads.output_heads)
+
+    @classmethod
+    def memory_is_linear(cls, config: ModelConfig) -> bool:
+        """Fused or by blocks, no weight is stored; but the fused kernel wants ALiBi's penalties, all of them."""
+        return config.causal and config.dropout_attention == 0 and config.position != "alibi"
 
 
 def _split(x_bqe: Tensor, heads: int, size: int) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from headstock.errors import UserError
 from headstock.model.attention import fused_attention, masked_softmax, shared_by_groups, wide, widened
 from headstock.model.config import ModelConfig
+from headstock.model.heads import Heads
 from headstock.model.mixers.base import HeadSizes, ScoreMixer
 from headstock.model.norms import RMSNorm
 from headstock.model.shapes import Keys, KeysPerQueryHead, Mixed, Queries, Scores, Values, VisibleTensor, Weights
@@ -93,6 +94,6 @@ class Differential(ScoreMixer):
         averages = fused_attention(widened(q_bhqd, width), keys, values, visible, scale)
         return averages[:, 0::2] - self.lambda_now().to(averages.dtype) * averages[:, 1::2]
 
-    def finish(self, z_bhqd: Mixed) -> Mixed:
+    def finish(self, z_bhqd: Mixed, heads: Heads) -> Mixed:
         """Norm each pair alone, then the constant that keeps gradients at the size of a single softmax's."""
         return self.norm(z_bhqd) * (1 - self.lambda_init)  # type: ignore[no-any-return]

@@ -22,9 +22,14 @@ class Table(ScoreMixer):
     """
 
     weights_are = "normalised"
+    sees_order = True
     refuses: ClassVar = {
         "rope": "it has no queries and keys to rotate",
         "rope-interleaved": "it has no queries and keys to rotate",
+        "xpos": "it has no queries and keys to rotate",
+        "query_key": "it has no queries and keys",
+        "qk_norm": "it has no queries and keys to norm",
+        "cross attention": "its scores belong to places of one sequence",
     }
 
     def __init__(self, config: ModelConfig, layer: int) -> None:

@@ -6,6 +6,7 @@ import torch
 
 from headstock.model.attention import masked_softmax, shared_by_groups, wide
 from headstock.model.config import ModelConfig
+from headstock.model.evaluations import note
 from headstock.model.mixers.base import HeadSizes, ScoreMixer
 from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor, Weights
 from headstock.model.visibility import Visible
@@ -25,6 +26,10 @@ class Uniform(ScoreMixer):
     refuses: ClassVar = {
         "rope": "it has no queries and keys to rotate",
         "rope-interleaved": "it has no queries and keys to rotate",
+        "xpos": "it has no queries and keys to rotate",
+        "query_key": "it has no queries and keys",
+        "qk_norm": "it has no queries and keys to norm",
+        "soft_cap": "all its scores are 0",
         "alibi": "a penalty on distance would make it another average, no longer uniform",
     }
 
@@ -41,6 +46,7 @@ class Uniform(ScoreMixer):
         """A running mean over the prefix, in one pass, where the prefix is all there is to see."""
         if not visible.is_plain_causal:
             return None
+        note("running mean")
         count = torch.arange(1, visible.n_keys + 1, device=v_bhkd.device)[:, None]
         mean = wide(v_bhkd).cumsum(2) / count
         return shared_by_groups(mean.to(v_bhkd.dtype), self.heads.output_heads)
