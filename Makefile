@@ -6,7 +6,7 @@ PACKAGE := $(VENV)/.package-installed
 DEVELOPMENT := $(VENV)/.development-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compare test test-full lint types bench docs
+.PHONY: help setup compare test test-full lint types bench docs mixers
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ bench: $(DEVELOPMENT)  ## training speed as a ratio, and false claims by simulat
 
 docs: $(DEVELOPMENT)  ## run every command and snippet of README and docs/
 	$(BIN)/pytest -n 2 tests/test_docs.py
+
+mixers: $(DEVELOPMENT)  ## write docs/mixers.md anew from the code
+	$(BIN)/python docs/write_mixers.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

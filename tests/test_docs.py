@@ -1,5 +1,8 @@
 """Every command and snippet of the README and docs/ runs as it stands, commands at miniature budgets.
 
+A snippet whose first line is a comment with a file's name is that file. It lies where the page's commands and other
+snippets run; where the repository has it already, the page shows what it says.
+
 The README's two set-up commands are left to .ci/run: they make an environment of their own.
 """
 
@@ -23,12 +26,15 @@ SHAKESPEARE = next(
     None,
 )
 LEFT_TO_CI = ("make ",)
+FILE = re.compile(r"# (\S+\.py)\n+(.*)", re.DOTALL)
 MINIATURE = {
     ("headstock", "compare"): ["--steps", "3", "--seeds", "2"],
     ("headstock", "train"): ["--steps", "3"],
+    ("headstock", "cost"): ["--lengths", "8,16,24", "--seconds", "0.1", "--set", "d_model=16"],
     ("python", "benchmarks/training.py"): ["--turns", "1", "--steps", "1"],
     ("python", "benchmarks/verdicts.py"): ["--families", "20"],
     ("python", "benchmarks/initialisation.py"): ["--seeds", "1", "--steps", "3"],
+    ("python", "examples/encoder_decoder.py"): ["--steps", "3"],
 }
 """Options put behind a command, replacing its own of the same name."""
 
@@ -37,6 +43,24 @@ def _blocks(page: Path, language: str) -> list[str]:
     text = page.read_text(encoding="utf-8")
     found = re.findall(rf"^( *)```{language}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
     return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
+
+
+def _snippets(page: Path) -> list[str]:
+    return [block for block in _blocks(page, "python") if not FILE.match(block)]
+
+
+def _files(page: Path) -> dict[str, str]:
+    return {found[1]: found[2] for block in _blocks(page, "python") if (found := FILE.match(block))}
+
+
+def _lay_out(page: Path, folder: Path) -> None:
+    """Put what a page speaks of into a folder: the repository's programs, and the page's own files."""
+    for name in ("benchmarks", "examples"):
+        if (ROOT / name).is_dir():
+            (folder / name).symlink_to(ROOT / name)
+    for name, text in _files(page).items():
+        if not (ROOT / name).exists():
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 def _commands(page: Path) -> list[str]:
@@ -67,9 +91,10 @@ def _environment() -> dict[str, str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path):
-    snippets = _blocks(page, "python")
+    snippets = _snippets(page)
     if not snippets:
         pytest.skip("the page has no Python in it")
+    _lay_out(page, tmp_path)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", "\n".join(snippets)],
         cwd=tmp_path,
@@ -88,14 +113,18 @@ def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
         pytest.skip("the page has no commands but those of .ci/run")
     if any("shakespeare" in command for command in commands) and SHAKESPEARE is None:
         pytest.skip("tinyshakespeare.txt is not here: set HEADSTOCK_DATA to its folder")
-    for name in ("benchmarks", "examples"):
-        if (ROOT / name).is_dir():
-            (tmp_path / name).symlink_to(ROOT / name)
+    _lay_out(page, tmp_path)
     for command in commands:
         done = subprocess.run(
             _in_miniature(command), cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_a_file_of_the_repository_is_shown_as_it_is(page):
+    shown = {name: text for name, text in _files(page).items() if (ROOT / name).exists()}
+    assert not [name for name, text in shown.items() if text not in (ROOT / name).read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

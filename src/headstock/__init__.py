@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from headstock.checkpoints.native import load, save
     from headstock.comparison.compare import compare
     from headstock.comparison.results import Comparison
+    from headstock.conformance.suite import check_mixer
     from headstock.errors import UserError
     from headstock.model.config import ModelConfig
     from headstock.model.transformer import Transformer, build
@@ -26,6 +27,7 @@ __all__ = [
     "UserError",
     "__version__",
     "build",
+    "check_mixer",
     "compare",
     "load",
     "save",
@@ -39,6 +41,7 @@ _HOME = {
     "Transformer": "headstock.model.transformer",
     "UserError": "headstock.errors",
     "build": "headstock.model.transformer",
+    "check_mixer": "headstock.conformance.suite",
     "compare": "headstock.comparison.compare",
     "load": "headstock.checkpoints.native",
     "save": "headstock.checkpoints.native",

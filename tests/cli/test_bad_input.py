@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import headstock as hs
 from headstock.checkpoints import files
 from tests.cli.conftest import TINY, Headstock, tiny_run, tree
 from tests.comparison.here import MIXERS
@@ -43,6 +44,8 @@ ON_CROSSING = "--task crossing --steps 2 --seeds 2 --jobs 1"
         (f"compare nowhere.py:Mine softmax {ON_CROSSING}", "there is no file nowhere.py"),
         (f"compare softmax uniform {ON_CROSSING} --device gpu", "the device 'gpu' cannot be used"),
         (f"compare softmax uniform {ON_CROSSING} --device meta", "the device 'meta' cannot be used"),
+        (f"compare softmax softmax,causal=false {ON_CROSSING}", "causal=false sees the very tokens that it would be"),
+        ("train softmax,causal=false --task crossing --steps 2", "leave it out to train a model or to score it."),
         ("train sofmax", "unknown mixer 'sofmax': did you mean 'softmax'?"),
         ("train softmax --task text,corpus=absent.txt", "there is no file or folder absent.txt"),
         ("train softmax --task text,corpus=shakespear", "did you mean 'shakespeare'?"),
@@ -184,6 +187,13 @@ def test_a_model_is_not_scored_on_a_task_that_it_cannot_read(headstock: Headstoc
     tiny_run(headstock, "a", task="text,corpus=a.txt,tokenizer=char,context=8")
     said = headstock("eval", "a", "--task", "text,corpus=b.txt,tokenizer=char,context=8")
     assert "has other tokens than the model in a was trained on" in said.complaint
+
+
+def test_a_saved_model_that_sees_the_answer_is_not_scored(headstock: Headstock, here: Path) -> None:
+    task = hs.tasks.get("crossing")
+    hs.save(hs.build("softmax,causal=false", vocab_size=task.vocab_size, context=task.context), "both-ways")
+    said = headstock("eval", "both-ways", "--task", "crossing")
+    assert "causal=false sees the very tokens that it would be asked to foretell" in said.complaint
 
 
 def test_a_truncated_or_foreign_checkpoint_is_refused(headstock: Headstock, here: Path) -> None:

@@ -1,5 +1,7 @@
 """One table of models that every path must agree on: each mixer with each of its positions, and each other choice once.
 
+One position a mixer is for every day, the others are marked `full`.
+
 Times, heads, head sizes and batches all differ in number, so that an axis taken for another shows.
 """
 
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
+from headstock.conformance.suite import usual_position
 from headstock.model.config import POSITIONS, ModelConfig, config_of
 from headstock.model.mixers import mixer_class, mixer_names
 from headstock.model.transformer import Transformer, build_from
@@ -60,6 +64,21 @@ MIXERS_WITH_POSITIONS = [
     if position not in mixer_class(mixer).refuses
 ]
 
+
+def _usual(mixer: str) -> str:
+    allowed = [position for position in POSITIONS if position not in mixer_class(mixer).refuses]
+    return f"{mixer}-{usual_position(allowed)}"
+
+
+_NOT_EVERY_DAY = {case.name for case in MIXERS_WITH_POSITIONS} - {_usual(mixer) for mixer in mixer_names()}
+
+
+def cells(cases: list[Case]) -> list[Any]:
+    """Give pytest's parameters, those for no ordinary day marked."""
+    full = pytest.mark.full
+    return [pytest.param(case, marks=full if case.name in _NOT_EVERY_DAY else (), id=case.name) for case in cases]
+
+
 CHOICES = [
     Case("grouped-heads", "softmax+rope,n_kv_heads=2"),
     Case("one-key-head", "softmax+alibi,n_kv_heads=1"),
@@ -88,6 +107,20 @@ CHOICES = [
     Case("soft-cap-window-differential", "differential+alibi,soft_cap=0.7,window=4"),
     Case("qk-norm", "softmax+rope,qk_norm=rmsnorm,n_kv_heads=2"),
     Case("qk-layernorm-differential", "differential+xpos,qk_norm=layernorm"),
+    Case("grouped-sink-soft-cap", "sink+alibi,n_kv_heads=2,soft_cap=0.5"),
+    Case("window-sigmoid", "sigmoid+rope,window=4,n_kv_heads=1"),
+    Case("grouped-entmax15", "entmax15+alibi,n_kv_heads=2,qk_norm=rmsnorm"),
+    Case("top-three", "topk+rope,k=3,n_kv_heads=2"),
+    Case("top-two-of-a-window", "topk+none,k=2,window=4"),
+    Case("window-forgetting", "forgetting+rope,window=4,n_kv_heads=2"),
+    Case("soft-cap-forgetting", "forgetting+none,soft_cap=0.5,qkv_bias=true"),
+    Case("grouped-linear", "linear+learned,n_kv_heads=2,qkv_bias=true"),
+    Case("token-as-key-and-value-linear", "linear,query_key=identity,value_map=identity"),
+    Case("grouped-delta", "delta+rope,n_kv_heads=2,qkv_bias=true"),
+    Case("shared-query-key-delta", "delta+none,query_key=shared,d_head=6"),
+    Case("grouped-retention", "retention+xpos,n_kv_heads=2,qk_norm=rmsnorm"),
+    Case("wide-lstm", "lstm+none,d_head=6,output_bias=true"),
+    Case("lstm-without-output-map", "lstm,output_map=false"),
     Case("no-output-map", "softmax+alibi,output_map=false"),
     Case("bare-average", "uniform+none,n_heads=1,value_map=identity,output_map=false,residual=replacing,norm=none"),
     Case("replacing", "softmax,residual=replacing"),
@@ -108,7 +141,24 @@ CHOICES = [
 CASES = MIXERS_WITH_POSITIONS + CHOICES
 ONE_A_MIXER = [Case(mixer, mixer) for mixer in mixer_names()]
 
-every_case: Callable[..., Any] = pytest.mark.parametrize("case", CASES, ids=str)
-every_position: Callable[..., Any] = pytest.mark.parametrize("case", MIXERS_WITH_POSITIONS, ids=str)
+
+def averaging(cases: list[Case]) -> Any:
+    """Parametrise by those of the cases whose mixer averages, and so has weights."""
+    return pytest.mark.parametrize(
+        "case", cells([case for case in cases if mixer_class(case.config().mixer).weights_are != "none"])
+    )
+
+
+def counting_operations() -> FlopCounterMode:
+    """torch's counter, taught to see triangular solutions: half a square of multiplications a right-hand side."""
+
+    def solving(matrix: torch.Size, right: torch.Size, *_: Any, out_shape: Any, **__: Any) -> int:
+        return matrix.numel() * right[-1]
+
+    return FlopCounterMode(display=False, custom_mapping={torch.ops.aten.linalg_solve_triangular: solving})
+
+
+every_case: Callable[..., Any] = pytest.mark.parametrize("case", cells(CASES))
+every_position: Callable[..., Any] = pytest.mark.parametrize("case", cells(MIXERS_WITH_POSITIONS))
 every_mixer: Callable[..., Any] = pytest.mark.parametrize("case", ONE_A_MIXER, ids=str)
 both_paths: Callable[..., Any] = pytest.mark.parametrize("plain", [False, True], ids=["fast", "plain"])

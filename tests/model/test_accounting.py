@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
 from headstock.model.config import ModelConfig, config_of
-from tests.model.cases import BATCH, TIME, Case, every_case, some_ids
+from tests.model.cases import BATCH, TIME, Case, counting_operations, every_case, some_ids
 
 
 @every_case
@@ -30,7 +29,7 @@ def test_parameters_are_counted_where_they_stand(case: Case) -> None:
 def test_operations_are_those_that_torch_counts_in_the_plain_evaluation(case: Case) -> None:
     model = case.model(torch.float32)
     model.plain = True
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+    with torch.no_grad(), counting_operations() as counter:
         model(some_ids())
     assert counter.get_total_flops() == flops_per_token(case.config(), TIME) * TIME * BATCH
 

@@ -3,14 +3,13 @@
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
-from torch.utils.flop_counter import FlopCounterMode
 
 from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import build_from
 from tests.model.any_config import buildable_configs
-from tests.model.cases import BATCH, TIME, close, some_ids, stirred
+from tests.model.cases import BATCH, TIME, close, counting_operations, some_ids, stirred
 
 
 def hold_every_law(config: ModelConfig) -> None:
@@ -23,7 +22,7 @@ def hold_every_law(config: ModelConfig) -> None:
         fast = model(ids)
         size = max(1.0, fast.abs().max().item())
         model.plain = True
-        with FlopCounterMode(display=False) as counter:
+        with counting_operations() as counter:
             plain = model(ids)
         model.plain = False
         close(fast / size, plain / size)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from headstock.model.visibility import Visible
-from tests.model.cases import CASES, TIME, VOCAB, Case, both_paths, close, every_case, some_ids
+from tests.model.cases import CASES, TIME, VOCAB, Case, both_paths, cells, close, every_case, some_ids
 
 
 @both_paths
@@ -34,7 +34,7 @@ def test_the_past_has_no_gradient_into_the_future(case: Case, plain: bool) -> No
     assert embedded[0].grad[:, now].count_nonzero() > 0
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.config().n_layers and not c.config().window], ids=str)
+@pytest.mark.parametrize("case", cells([c for c in CASES if c.config().n_layers and not c.config().window]))
 def test_every_visible_key_is_seen(case: Case) -> None:
     embedded = []
     model = case.model()

@@ -1,15 +1,20 @@
 """A config is a value that prints as the variant that makes it; what cannot be is refused, with advice that works."""
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pydantic
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headstock.errors import UserError
-from headstock.model.config import ModelConfig, config_of, parse_variant
+from headstock.model.config import POSITIONS, TOPK_KEYS, ModelConfig, config_of, parse_variant
+from headstock.model.frame import Frame
+from headstock.model.mixers import mixer_class, mixer_names
+from headstock.model.mixers.base import CROSS
+from headstock.model.mixers.softmax import Softmax
 from headstock.model.transformer import build
 from tests.model.any_config import FIELDS, TWO, configs
 from tests.model.cases import CASES, Case, every_case
@@ -58,6 +63,73 @@ def test_a_variant_says_only_what_is_no_default() -> None:
     assert config_of("softmax,output_map=false,dropout_residual=0.1", **TWO).variant == (
         "softmax,output_map=false,dropout_residual=0.1"
     )
+
+
+NEW_KEYS = {
+    "causal": [True, False],
+    "window": [None, 1, 7],
+    "soft_cap": [None, 0.5, 50.0],
+    "qk_norm": ["none", "layernorm", "rmsnorm"],
+    "k": [None, 1, TOPK_KEYS],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in NEW_KEYS.items() for value in values])
+def test_a_key_is_chosen_and_written_where_it_is_no_default(key: str, value: object) -> None:
+    config = ModelConfig(**TWO, mixer="topk", **{key: value})
+    default = TOPK_KEYS if key == "k" else ModelConfig.model_fields[key].default
+    assert value == default or config.chosen[key] == value
+    assert list(config.chosen) == ["vocab_size", "context", "mixer", *([key] if value != default else [])]
+    written = str(value).lower() if value is None or isinstance(value, bool) else value
+    assert config.variant == ("topk" if value == default else f"topk,{key}={written}")
+    assert config_of(f"topk,{key}={written}", **{**TWO, key: NEW_KEYS[key][-1]}) == config
+
+
+VALUES = {
+    "query_key": "shared", "value_map": "identity", "qkv_bias": True, "n_kv_heads": 2, "dropout_attention": 0.1,
+    "causal": False, "window": 3, "soft_cap": 2.5, "qk_norm": "rmsnorm",
+}  # fmt: skip
+REFUSALS = [(mixer, what) for mixer in mixer_names() for what in mixer_class(mixer).refuses]
+
+
+@pytest.mark.parametrize(("mixer", "what"), REFUSALS)
+def test_what_a_mixer_refuses_is_refused_in_a_sentence_that_names_it(mixer: str, what: str) -> None:
+    reason = mixer_class(mixer).refuses[what]
+    if what == CROSS:
+        model = build(mixer, **TWO, d_model=16)
+        x_bqm, frame = torch.zeros(1, 3, 16), Frame.across(torch.zeros(1, 5, 16), 3)
+        sentence, said = refusal(model.blocks[0].mixer, x_bqm, frame), "cannot read another sequence"
+    elif what in POSITIONS:
+        sentence, said = refusal(build, f"{mixer}+{what}", **TWO), f"{mixer} cannot use {what}: {reason}; choose"
+        advice = sentence.rpartition("such as ")[2].removesuffix(".")
+        build(advice, **TWO)
+    else:
+        written = str(VALUES[what]).lower() if isinstance(VALUES[what], bool) else VALUES[what]
+        said = f"{mixer} cannot use {what}={written}: {reason}; leave {what} out."
+        sentence = refusal(build, mixer, **TWO, **{what: VALUES[what]})
+        build(mixer, **TWO)
+    assert said in sentence
+    assert reason in sentence
+    assert reason == reason.strip(" .;\n")
+    assert "; " not in reason  # the sentence goes on after one
+    assert sentence.count(". ") == 0, sentence
+
+
+@pytest.mark.parametrize("mixer", mixer_names())
+def test_k_is_for_the_mixers_that_choose_keys(mixer: str) -> None:
+    if "k" in mixer_class(mixer).reads:
+        assert build(mixer, **TWO, k=3).blocks[0].mixer.k == 3
+        assert build(mixer, **TWO).blocks[0].mixer.k == TOPK_KEYS
+    else:
+        assert refusal(build, mixer, **TWO, k=3) == f"{mixer} has no use for k=3: it chooses no keys; leave k out."
+
+
+def test_a_mixer_of_ones_own_may_refuse_every_usual_position() -> None:
+    class Turned(Softmax):
+        refuses: ClassVar = {"learned": "it turns what it reads", "none": "it turns what it reads"}
+
+    with pytest.raises(UserError, match=r"choose another position, such as .*Turned\+sinusoidal\.$"):
+        Turned.check(ModelConfig(**TWO, mixer="own.py:Turned"))
 
 
 def test_defaults_follow_from_what_is_given() -> None:
@@ -109,7 +181,7 @@ def test_unknown_names_are_refused_with_the_near_one() -> None:
     assert refusal(ModelConfig, **TWO, n_head=8) == "ModelConfig has no key 'n_head': did you mean 'n_heads'?"
     assert refusal(build, "sofmax", **TWO) == "unknown mixer 'sofmax': did you mean 'softmax'?"
     assert "unknown mixer 'nosuch'" in refusal(build, "nosuch,n_layers=0", **TWO)
-    assert "choose one of differential, softmax" in refusal(build, "zzzzzzzz", **TWO)
+    assert f"choose one of {', '.join(sorted(mixer_names()))}." in refusal(build, "zzzzzzzz", **TWO)
     assert "norm='layer' cannot be used: it should be 'none', 'layernorm' or 'rmsnorm'" in refusal(
         config_of, "softmax,norm=layer", **TWO
     )
@@ -176,6 +248,15 @@ def test_advice_on_the_number_of_heads_can_be_followed(d_model: int, n_heads: in
         ("softmax,qkv_bias=true,query_key=identity,value_map=identity", "qkv_bias=true has nothing to act on"),
         ("softmax,output_bias=true,output_map=false", "output_bias=true has nothing to act on"),
         ("softmax,tied=true,unembed_bias=true", "a tied unembedding has no bias"),
+        ("softmax,window=3,causal=false", "a window looks back, so it needs causal=true: leave window or causal=false"),
+        ("softmax+xpos,causal=false", "xpos lets a score fall with the distance back, so ahead it would grow"),
+        ("softmax+xpos,d_head=5", "xpos turns pairs of numbers, but d_head is 5"),
+        ("softmax,soft_cap=0", "soft_cap='0' cannot be used: it should be greater than 0."),
+        ("softmax,soft_cap=inf", "soft_cap='inf' cannot be used: it should be a finite number."),
+        ("softmax,window=0", "window='0' cannot be used: it should be greater than 0."),
+        ("softmax,window=many", "window='many' cannot be used: it should be a valid integer"),
+        ("topk,k=0", "k='0' cannot be used: it should be greater than 0."),
+        ("softmax,qk_norm=layer", "it should be 'none', 'layernorm' or 'rmsnorm'"),
         ("uniform+rope", "it has no queries and keys to rotate; choose another position, such as uniform+learned."),
         ("uniform+alibi", "uniform cannot use alibi: a penalty on distance would make it another average"),
         ("table+rope-interleaved", "table cannot use rope-interleaved"),

@@ -3,7 +3,7 @@ import torch
 
 from headstock.errors import UserError
 from headstock.model.causality import refuse_looking_ahead
-from headstock.model.mixers import mixer_names
+from headstock.model.mixers import mixer_class, mixer_names
 from headstock.model.transformer import build
 from tests.comparison.here import MIXERS
 
@@ -12,7 +12,10 @@ SHAPE = {"vocab_size": 9, "context": 12, "d_model": 16, "n_heads": 2}
 
 @pytest.mark.parametrize("mixer", mixer_names())
 def test_no_mixer_of_ours_looks_ahead_though_it_drops(mixer):
-    model = build(f"{mixer},dropout_attention=0.5,dropout_residual=0.5", **SHAPE).train()
+    drops = {f"dropout_{place}": 0.5 for place in ("attention", "residual")}
+    model = build(
+        mixer, **SHAPE, **{key: p for key, p in drops.items() if key not in mixer_class(mixer).refuses}
+    ).train()
     refuse_looking_ahead(model, torch.randint(9, (2, 12)))
     assert model.training
 

@@ -1,4 +1,4 @@
-"""Positions: rotations know distances alone, in float32; slopes follow the paper's rule; tables end with a sentence."""
+"""Positions: rotations know distances alone, in float32; slopes follow the paper's rule; what ends says so."""
 
 import math
 
@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from headstock.errors import UserError
-from headstock.model.positions import Rotation, SinusoidalPositions, alibi_slopes
+from headstock.model.mixers import mixer_class, mixer_names
+from headstock.model.positions import Rotation, SinusoidalPositions, alibi_slopes, refuse_past_xpos, xpos_end
+from headstock.model.visibility import Visible
 from tests.model.cases import BATCH, CONTEXT, TIME, VOCAB, Case, close, some_ids
 
 LAYOUTS = pytest.mark.parametrize("halves", [True, False], ids=["halves", "interleaved"])
+XPOS_ENDS = {torch.float16: 2_266, torch.bfloat16: 18_129, torch.float32: 18_130, torch.float64: 145_042}
+
+
+def xpos_scores(q: Tensor, k: Tensor, positions: Tensor) -> Tensor:
+    rotation = Rotation.at(positions, q.shape[-1], q.dtype, layout="xpos")
+    return rotation.of_queries(q) @ rotation.of_keys(k).mT
 
 
 def turned(x: Tensor, positions: Tensor, halves: bool) -> Tensor:
@@ -29,6 +37,53 @@ def test_rotated_scores_know_the_distance_alone(halves: bool, shift: int) -> Non
     shifted = turned(q, places + shift, halves) @ turned(k, places + shift, halves).mT
     close(shifted, scores, atol=1e-9)
     assert (scores - q @ k.mT).abs().max() > 0.1  # and they do know it
+
+
+@given(shift=st.integers(0, XPOS_ENDS[torch.float64] - TIME))
+def test_xpos_scores_know_the_distance_alone(shift: int) -> None:
+    q, k = torch.randn(2, 1, 3, TIME, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    places = torch.arange(TIME)
+    close(xpos_scores(q, k, places + shift), xpos_scores(q, k, places), atol=1e-9)
+
+
+@given(distance=st.integers(0, 5000), place=st.integers(0, 5000), pair=st.integers(0, 3))
+def test_xpos_lets_a_score_fall_with_the_distance_as_the_paper_defines_it(distance: int, place: int, pair: int) -> None:
+    ones = torch.zeros(1, 1, 2, 8, dtype=torch.float64)
+    ones[..., 2 * pair] = 1
+    score = xpos_scores(ones, ones, torch.tensor([place, place + distance]))[0, 0, 1, 0]
+    base, frequency = (2 * pair / 8 + 0.4) / 1.4, 10_000 ** (-2 * pair / 8)
+    assert score.item() == pytest.approx(base ** (distance / 512) * math.cos(distance * frequency), abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", XPOS_ENDS, ids=str)
+def test_xpos_stays_within_a_dtype_up_to_its_end_and_is_refused_past_it(dtype: torch.dtype) -> None:
+    end = xpos_end(dtype)
+    assert end == XPOS_ENDS[dtype]
+    q, k = torch.randn(2, 1, 1, TIME, 8)
+    far, near = (
+        xpos_scores(q.to(dtype), k.to(dtype), torch.arange(start, start + TIME)).tril() for start in (end - TIME, 0)
+    )
+    assert near.abs().max() > 1
+    close(far.double(), near.double(), atol={torch.float64: 1e-9, torch.float32: 2e-2}.get(dtype, 0.2))
+    rotation = Rotation.at(torch.tensor([0, end - 1]), 8, dtype, layout="xpos")
+    extremes = rotation.of_queries(q[:, :, :2].to(dtype)) @ rotation.of_keys(k[:, :, :2].to(dtype)).mT
+    assert extremes.isfinite().all()  # of a key that is still to come too, which is scored before it is hidden
+    refuse_past_xpos(Visible(1, end, q.device), dtype)
+    with pytest.raises(UserError, match=rf"has {end + 1} tokens but xpos ends at {end}, .* such as rope or alibi\.$"):
+        refuse_past_xpos(Visible(1, end + 1, q.device), dtype)
+
+
+def test_what_ends_for_xpos_is_a_document_and_not_what_it_is_packed_or_padded_with() -> None:
+    model, end = Case("xpos", "softmax+xpos,d_model=4,n_layers=1,n_heads=1").model(torch.float16), 2_266
+    ids = some_ids(batch=1, time=end + 1)
+    with torch.no_grad(), pytest.raises(UserError, match=r"ends at 2266, where its scales would leave float16"):
+        model(ids)
+    places = torch.arange(end + 1)[None]
+    refuse_past_xpos(Visible(end + 1, end + 1, ids.device, real_bk=places > 0), torch.float16)
+    refuse_past_xpos(Visible(end + 1, end + 1, ids.device, document_bk=places // 2000), torch.float16)
+    refuse_past_xpos(Visible(3, 3, ids.device, before=end - 3), torch.float16)
+    with pytest.raises(UserError, match="has 2267 tokens"):
+        refuse_past_xpos(Visible(3, 3, ids.device, before=end - 2), torch.float16)  # what a window forgot still counts
 
 
 @LAYOUTS
@@ -50,7 +105,7 @@ def test_a_pair_of_numbers_turns_by_its_frequency_times_the_position() -> None:
     close(interleaved[:, [2, 3]], torch.stack([(angle / 100).cos(), (angle / 100).sin()], dim=-1))
 
 
-@pytest.mark.parametrize("mixer", ["softmax", "softmax1", "differential"])
+@pytest.mark.parametrize("mixer", [m for m in mixer_names() if "rope" not in mixer_class(m).refuses])
 def test_the_two_layouts_are_one_model_up_to_a_permutation(mixer: str) -> None:
     halves, interleaved = (Case(p, f"{mixer}+{p}").model() for p in ("rope", "rope-interleaved"))
     numbers, size = halves.state_dict(), halves.config.d_head
@@ -150,7 +205,7 @@ def test_a_sequence_past_a_learned_table_is_refused(variant: str) -> None:
     assert model(some_ids(time=2 * CONTEXT), documents=packed).isfinite().all()
 
 
-@pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "rope-interleaved", "alibi"])
+@pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "rope-interleaved", "alibi", "xpos"])
 def test_positions_without_a_table_reach_past_the_context(position: str) -> None:
     model = Case(position, f"softmax+{position}").model()
     assert model(some_ids(time=3 * CONTEXT)).shape == (BATCH, 3 * CONTEXT, VOCAB)

@@ -14,8 +14,10 @@ from cyclopts import App, CycloptsError
 
 from headstock import __version__
 from headstock.cli.catalogue import list_what_there_is
+from headstock.cli.check import check
 from headstock.cli.compare import compare
 from headstock.cli.complaints import sentence, unwritable
+from headstock.cli.cost import cost
 from headstock.cli.diagnose import doctor
 from headstock.cli.evaluate import evaluate
 from headstock.cli.generate import generate
@@ -34,6 +36,8 @@ EXAMPLES = {
     "train": "headstock train differential+rope --task text,context=128 --set d_model=128 --out runs/mine",
     "eval": "headstock eval runs/mine --split held-out",
     "generate": 'headstock generate runs/mine "The yield statement" --tokens 40 --temperature 0.8',
+    "check": "headstock check softmax+rope",
+    "cost": "headstock cost softmax differential linear --lengths 256,512,1024",
     "list": "headstock list variants",
     "show": "headstock show text,corpus=python-docs",
     "runs": "headstock runs runs",
@@ -80,6 +84,8 @@ def _app() -> App:
         "train": train,
         "eval": evaluate,
         "generate": generate,
+        "check": check,
+        "cost": cost,
         "list": list_what_there_is,
         "show": show,
         "runs": runs,

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from headstock.cli.layout import columns, filled, print_json
 from headstock.cli.options import AsJson
+from headstock.errors import UserError
 
 
 def list_what_there_is(
@@ -34,7 +35,7 @@ def list_what_there_is(
 def _variants() -> dict[str, Any]:
     from headstock.comparison.request import OF_THE_TASK, SET_BY
     from headstock.model.config import POSITIONS, ModelConfig
-    from headstock.model.mixers import mixer_class, mixer_names
+    from headstock.model.mixers import mixer_class, mixer_names, published_mixers
     from headstock.training.config import TrainingConfig
 
     usual = ModelConfig(vocab_size=1, context=1)
@@ -42,6 +43,7 @@ def _variants() -> dict[str, Any]:
     training_keys = [key for key in TrainingConfig.model_fields if key not in SET_BY]
     return {
         "mixers": [_mixer(name, mixer_class(name)) for name in mixer_names()],
+        "published": [_published(mixer) for mixer in published_mixers()],
         "positions": list(POSITIONS),
         "usual_position": usual.position,
         "keys": [_key(key, ModelConfig, getattr(usual, key)) for key in model_keys],
@@ -57,6 +59,17 @@ def _mixer(name: str, kind: Any) -> dict[str, Any]:
         "floor": kind.is_floor,
         "refuses": list(kind.refuses),
     }
+
+
+def _published(mixer: Any) -> dict[str, Any]:
+    """Describe what a package publishes; a class that cannot be used is listed with the reason."""
+    from headstock.model.mixers import mixer_class
+
+    where = {"package": mixer.package, "reference": mixer.reference}
+    try:
+        return {**_mixer(mixer.name, mixer_class(mixer.name)), **where, "fault": None}
+    except UserError as error:
+        return {"name": mixer.name, **where, "fault": str(error)}
 
 
 def _key(key: str, config: Any, usual: Any) -> dict[str, Any]:
@@ -83,6 +96,10 @@ def _tasks() -> list[dict[str, Any]]:
 
 def _variants_laid_out(variants: dict[str, Any]) -> list[str]:
     mixers = [[mixer["name"], _about(mixer)] for mixer in variants["mixers"]]
+    mixers += [
+        [mixer["name"], mixer["fault"] or f"{_about(mixer)} From the package {mixer['package']}."]
+        for mixer in variants["published"]
+    ]
     positions = ", ".join(
         f"{name} (where none is named)" if name == variants["usual_position"] else name
         for name in variants["positions"]

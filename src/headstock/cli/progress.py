@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from headstock.comparison.engine import Event
     from headstock.comparison.plan import Cell
+    from headstock.conformance.report import Outcome
     from headstock.training.loop import Progress
 
 MOST_BARS = 8
@@ -133,6 +134,62 @@ class RunProgress:
         last = progress.curve[-1]
         words = self.metric.replace("_", " ")
         return f"  train loss {last['train_loss']:.4g}  held-out {words} {last[self.metric]:.4g}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+
+
+class CostProgress:
+    """Watches `cost_by_length`; used in a `with`, and called as its `watch`."""
+
+    def __init__(self) -> None:
+        self.bars: Bars | None = _new_bars() if sys.stderr.isatty() else None
+        self.bar: TaskID | None = None
+
+    def __call__(self, done: int, total: int, said: str) -> None:
+        """Show where the measurement stands."""
+        if self.bars is None:
+            print(said, file=sys.stderr, flush=True)
+            return
+        if self.bar is None:
+            self.bar = self.bars.add_task("measuring", total=total, done="")
+            self.bars.start()
+        self.bars.update(self.bar, completed=done, total=total, done=said)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+
+
+class CheckProgress:
+    """Watches the checks of a mixer; used in a `with`, and called as `check_mixer` calls its `on_outcome`."""
+
+    def __init__(self) -> None:
+        self.bars: Bars | None = _new_bars() if sys.stderr.isatty() else None
+        self.bar: TaskID | None = None
+        self.position = ""
+
+    def __call__(self, outcome: "Outcome", done: int, total: int) -> None:
+        """Show where the suite stands; in a pipe, what fails, and where a position begins."""
+        if self.bars is not None:
+            if self.bar is None:
+                self.bar = self.bars.add_task("checking", total=total, done="")
+                self.bars.start()
+            self.bars.update(self.bar, completed=done, done=f"{done}/{total} {outcome.position}: {outcome.check}")
+            return
+        if outcome.position != self.position:
+            self.position = outcome.position
+            print(f"{done}/{total} {outcome.position}", file=sys.stderr, flush=True)
+        if outcome.status == "failed":
+            said = _one_line(outcome.found)
+            print(f"{done}/{total} {outcome.position}: {outcome.check} failed: {said}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         return self

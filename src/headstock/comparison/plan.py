@@ -17,6 +17,7 @@ from headstock.comparison.request import Request
 from headstock.comparison.statistics.reach import Reach, what_can_be_claimed
 from headstock.comparison.statistics.sentences import listed
 from headstock.errors import UserError
+from headstock.model.causality import refuse_bidirectional
 from headstock.model.config import ModelConfig, config_of
 from headstock.model.mixers import mixer_class, mixer_source, told_of
 from headstock.tasks import parse
@@ -182,11 +183,7 @@ class Plan:
 def make_plan(request: Request) -> Plan:
     """Work a request out. Raises UserError for whatever in it cannot be run."""
     refuse_device(request.device)
-    short = [_label(variant) for variant in request.variants]
-    labels = [
-        label if short.count(label) == 1 else variant.strip()
-        for label, variant in zip(short, request.variants, strict=True)
-    ]
+    labels = labels_of(request.variants)
     tasks = [parse(spec) for spec in request.tasks]
     for one, other in combinations(range(len(tasks)), 2):
         if tasks[one].content_hash == tasks[other].content_hash:
@@ -202,6 +199,7 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
     for config in configs:
         with told_of(config.mixer):
             mixer_class(config.mixer).check(config)
+            refuse_bidirectional(config)
             sizes(config)  # builds it, and holds what it says it trains against what it does train
     configs = matched(labels, configs, request.match)
     _refuse_twins(labels, configs, "" if request.match == "none" else " once they are matched")
@@ -226,6 +224,14 @@ def _refuse_twins(labels: Sequence[str], configs: Sequence[ModelConfig], when: s
 
 def _each(arms: Sequence[ArmPlan], figure: Callable[[ArmPlan], int]) -> str:
     return ", ".join(f"{arm.label} {figure(arm):,}" for arm in arms)
+
+
+def labels_of(variants: Sequence[str]) -> list[str]:
+    """Give each variant a short name; where two would share one, the variant as it was written."""
+    short = [_label(variant) for variant in variants]
+    return [
+        label if short.count(label) == 1 else variant.strip() for label, variant in zip(short, variants, strict=True)
+    ]
 
 
 def _label(variant: str) -> str:

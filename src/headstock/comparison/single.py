@@ -11,6 +11,7 @@ from headstock.checkpoints.native import load
 from headstock.comparison.plan import Cell, make_plan
 from headstock.comparison.request import Request
 from headstock.errors import UserError
+from headstock.model.causality import refuse_bidirectional
 from headstock.model.mixers import told_of
 from headstock.model.transformer import Transformer
 from headstock.tasks import parse, tokenizers
@@ -106,8 +107,9 @@ def _specs_of_the_comparison(folder: Path) -> list[str]:
 
 
 def refuse_misfit(folder: Path, model: Transformer, task: Task) -> None:
-    """Raise UserError where a model cannot read a task: other tokens, or rows longer than its learned table."""
+    """Raise UserError where a model cannot read a task: other tokens, rows longer than its learned table, no mask."""
     config = model.config
+    refuse_bidirectional(config)
     if task.vocab_size != config.vocab_size:
         raise UserError(
             f"{task.name} has {task.vocab_size} tokens and the model in {folder} has {config.vocab_size}: choose a "

@@ -5,13 +5,18 @@ Softmax runs in float32, or float64 for a float64 model, whatever the model's ow
 """
 
 import math
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from headstock.model.evaluations import note
 from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor
 from headstock.model.visibility import Visible
+
+WINDOWED_BLOCK = 128
+"""Queries a fused call where a window hides most keys."""
 
 
 def wide(x: Tensor) -> Tensor:
@@ -47,18 +52,49 @@ def dot_products(q_bhqd: Queries, k_bhkd: Keys, visible: Visible, soft_cap: floa
 def fused_attention(
     q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible, scale: float | None = None
 ) -> Mixed:
-    """Softmax attention by torch's fused kernel; heads of q, k and v already equal in number.
+    """Softmax attention by torch's fused kernel; keys and values may be grouped.
 
     The kernel is left for a slower one where values are wider than keys: pad them to one size before.
-    `scale` multiplies q·k, 1/√d where not given.
+    `scale` multiplies q·k, 1/√d where not given. Where a window hides most of a long sequence, one call a block of
+    queries, with the keys that it sees: time and memory grow in a line with the length.
     """
+    if visible.is_band and visible.n_queries >= 2 * WINDOWED_BLOCK:
+        return _fused_in_window(q_bhqd, k_bhkd, v_bhkd, visible, scale)
+    grouped = k_bhkd.shape[1] != q_bhqd.shape[1]
+    if grouped and q_bhqd.device.type != "cpu":  # where not every fused kernel reads groups
+        k_bhkd, v_bhkd = (shared_by_groups(x, q_bhqd.shape[1]) for x in (k_bhkd, v_bhkd))
+        grouped = False
+    mask, is_causal = None, False
     if visible.penalty_bhqk is not None:
-        bias = visible.penalty_bhqk.to(q_bhqd.dtype).masked_fill(~visible.dense, -math.inf)
-        return F.scaled_dot_product_attention(q_bhqd, k_bhkd, v_bhkd, attn_mask=bias, scale=scale)
-    if visible.is_plain_causal:
-        return F.scaled_dot_product_attention(q_bhqd, k_bhkd, v_bhkd, is_causal=True, scale=scale)
-    mask = None if visible.is_everything else visible.dense
-    return F.scaled_dot_product_attention(q_bhqd, k_bhkd, v_bhkd, attn_mask=mask, scale=scale)
+        mask = visible.penalty_bhqk.to(q_bhqd.dtype).masked_fill(~visible.dense, -math.inf)
+    elif visible.is_plain_causal:
+        is_causal = True
+    elif not visible.is_everything:
+        mask = visible.dense
+    return F.scaled_dot_product_attention(
+        q_bhqd, k_bhkd, v_bhkd, attn_mask=mask, is_causal=is_causal, scale=scale, enable_gqa=grouped
+    )
+
+
+def _fused_in_window(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, visible: Visible, scale: float | None) -> Tensor:
+    note("blockwise")
+    leading, n_queries = visible.leading, visible.n_queries
+    timed = replace(visible, n_keys=visible.n_keys - leading, leading=0)
+    # Keys and values are cut into pieces once: the gradient of a piece is as long as the piece, that of a slice as
+    # long as the whole, and there is one for each block.
+    pieces = [torch.split(x[:, :, leading:], WINDOWED_BLOCK, dim=2) for x in (k_bhkd, v_bhkd)]
+    averages = []
+    for start in range(0, n_queries, WINDOWED_BLOCK):
+        stop = min(start + WINDOWED_BLOCK, n_queries)
+        part, keys = timed.block(start, stop)
+        first, last = keys.start // WINDOWED_BLOCK, -(-keys.stop // WINDOWED_BLOCK)
+        of_pieces = slice(keys.start - first * WINDOWED_BLOCK, keys.stop - first * WINDOWED_BLOCK)
+        k, v = (torch.cat(x[first:last], dim=2)[:, :, of_pieces] for x in pieces)
+        if leading:
+            k, v = (torch.cat([x[:, :, :leading], y], dim=2) for x, y in ((k_bhkd, k), (v_bhkd, v)))
+            part = replace(part, n_keys=part.n_keys + leading, leading=leading)
+        averages.append(fused_attention(q_bhqd[:, :, start:stop], k, v, part, scale))
+    return torch.cat(averages, dim=2)
 
 
 def with_zero(x_bhkd: Tensor) -> Tensor:

@@ -147,6 +147,10 @@ class ModelConfig(Settings):
             )
         if self.window is not None and not self.causal:
             raise UserError("a window looks back, so it needs causal=true: leave window or causal=false out.")
+        if self.position == "xpos" and not self.causal:
+            raise UserError(
+                "xpos lets a score fall with the distance back, so ahead it would grow: choose rope with causal=false."
+            )
         if self.position in ROTARY and self.d_head % 2:
             raise UserError(f"{self.position} turns pairs of numbers, but d_head is {self.d_head}: choose an even one.")
         if self.qkv_bias and self.query_key == "identity" and self.value_map == "identity":

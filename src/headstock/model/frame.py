@@ -15,12 +15,13 @@ class Frame:
     """One forward pass as a mixer sees it."""
 
     visible: Visible
-    rotation: Rotation | None
+    rotation: Rotation | None = None
     """Turns the queries and keys of the tokens being read; None without RoPE."""
-    caches: list[BlockCache] | None
+    caches: list[BlockCache] | None = None
     """One a block, or None where nothing is remembered."""
-    draws: DropoutDraws | None
-    plain: bool
+    draws: DropoutDraws | None = None
+    """What dropout draws from; torch's generator where not given."""
+    plain: bool = False
     """Take the plain evaluation even where a mixer has a fast one."""
     memory_bkm: Tensor | None = None
     """The sequence whose keys and values are read, (batch, key, model); None where that is the queries' own."""
@@ -41,4 +42,4 @@ class Frame:
         have no common ones.
         """
         visible = Visible.across(n_queries, memory_bkm.shape[1], memory_bkm.device, real_bk)
-        return cls(visible, None, None, draws, plain, memory_bkm)
+        return cls(visible, draws=draws, plain=plain, memory_bkm=memory_bkm)

@@ -20,14 +20,15 @@ class Heads:
     visible: Visible
     x_bqm: Residual
     """The tokens being read."""
+    gates_are_kept: bool = False
+    """Whether there is a gate a key, not a query."""
 
     def block(self, start: int, stop: int) -> "Heads":
         """Give queries start to stop, with the keys that they may see."""
         visible, keys = self.visible.block(start, stop)
         gates = self.gates_bhk
         if gates is not None:
-            kept = gates.shape[2] == self.k_bhkd.shape[2]
-            gates = gates[:, :, keys if kept else slice(start, stop)]
+            gates = gates[:, :, keys if self.gates_are_kept else slice(start, stop)]
         return replace(
             self,
             q_bhqd=self.q_bhqd[:, :, start:stop],

@@ -1,5 +1,6 @@
 """Which kernel really ran: read off the operations that torch dispatched, never off what was asked for."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -37,7 +38,13 @@ def kernel_that_ran(model: Transformer, ids_bq: torch.Tensor) -> str:
     """
     if not model.config.n_layers:
         return "none"
-    with torch.no_grad(), listening() as ours, _Watch() as watch:
-        model.hidden(ids_bq)
+    with torch.no_grad():
+        return kernel_of(lambda: model.hidden(ids_bq))
+
+
+def kernel_of(run: Callable[[], object]) -> str:
+    """Run what mixes and say by which kernel it did, in the words of `kernel_that_ran`."""
+    with listening() as ours, _Watch() as watch:
+        run()
     fused = {label for name, label in _FUSED.items() if name in watch.names}
     return ", ".join(sorted(fused | ours)) or "plain"

@@ -71,7 +71,7 @@ class Rotation:
     def at(cls, positions: Tensor, d_head: int, dtype: torch.dtype, *, layout: str) -> "Rotation":
         """Give the rotation of positions (query) or (batch, query), as ModelConfig.position names it.
 
-        Raises UserError where xPos would leave the numbers that float32 can hold.
+        For xpos the caller has seen to it that no position is past `xpos_end`.
         """
         frequencies = _frequencies(d_head, positions.device, dtype)
         if positions.ndim == 2:
@@ -79,7 +79,6 @@ class Rotation:
         angles = positions[..., None] * frequencies
         scale = None
         if layout == "xpos":
-            _refuse_past_xpos(positions)
             scale = _xpos_bases(d_head, frequencies) ** (positions[..., None] / XPOS_STEP)
         return cls(angles.cos(), angles.sin(), layout == "rope", scale)
 
@@ -102,8 +101,6 @@ class Rotation:
 
 XPOS_STEP = 512.0
 """Positions over which xPos lets a score fall by one base, as the paper's code has it."""
-XPOS_END = 32_768
-"""Positions from which its scales would leave float32."""
 
 
 def _xpos_bases(d_head: int, like: Tensor) -> Tensor:
@@ -111,11 +108,22 @@ def _xpos_bases(d_head: int, like: Tensor) -> Tensor:
     return (torch.arange(0, d_head, 2, device=like.device, dtype=like.dtype) / d_head + 0.4) / 1.4
 
 
-def _refuse_past_xpos(positions: Tensor) -> None:
-    if positions.numel() and int(positions.max()) >= XPOS_END:
+def xpos_end(dtype: torch.dtype) -> int:
+    """Give the positions at which xPos ends: from there a scale passes the root of the largest number of the dtype.
+
+    Until there a query and a key, and the score of any two of them, stay clear of what the dtype cannot hold.
+    """
+    return int(XPOS_STEP * math.log(torch.finfo(dtype).max) / 2 / math.log(1.4 / 0.4))
+
+
+def refuse_past_xpos(visible: Visible, dtype: torch.dtype) -> None:
+    """Raise UserError where a position is past the end of xPos."""
+    end = xpos_end(dtype)
+    length = _length_past(visible, end)
+    if length:
         raise UserError(
-            f"the sequence has {int(positions.max()) + 1} tokens but xpos ends at {XPOS_END}, where its scales leave "
-            f"float32: shorten it, or choose rope or alibi."
+            f"the sequence has {length} tokens but xpos ends at {end}, where its scales would leave "
+            f"{str(dtype).removeprefix('torch.')}: shorten it, or choose another position, such as rope or alibi."
         )
 
 
@@ -132,11 +140,17 @@ def alibi_slopes(n_heads: int) -> Tensor:
 
 def refuse_past_table(visible: Visible, context: int, what: str) -> None:
     """Raise UserError where a position is past a learned table of `context` rows."""
-    if visible.before + visible.n_keys <= context:
-        return
-    length = int(visible.key_positions.max()) + 1
-    if length > context:
+    length = _length_past(visible, context)
+    if length:
         raise UserError(
             f"the sequence has {length} tokens but {what} end at {context}: shorten it, or build the model with a "
             f"longer context, or with parts that need no table, such as softmax+rope or softmax+alibi."
         )
+
+
+def _length_past(visible: Visible, end: int) -> int:
+    """Give the length of the longest sequence if it is above `end`, else 0; the tokens are read only if need be."""
+    if visible.before + visible.n_keys <= end:
+        return 0
+    length = int(visible.key_positions.max()) + 1
+    return length if length > end else 0

@@ -19,7 +19,14 @@ from headstock.model.frame import Frame
 from headstock.model.initialisation import initialise
 from headstock.model.mixers import mixer_class
 from headstock.model.norms import norm
-from headstock.model.positions import LearnedPositions, Rotation, SinusoidalPositions, alibi_slopes, refuse_past_table
+from headstock.model.positions import (
+    LearnedPositions,
+    Rotation,
+    SinusoidalPositions,
+    alibi_slopes,
+    refuse_past_table,
+    refuse_past_xpos,
+)
 from headstock.model.shapes import Continued, Ids, Logits, Residual, Weights
 from headstock.model.visibility import Visible
 
@@ -184,6 +191,8 @@ class Transformer(nn.Module):
         )
         if config.position == "learned":
             refuse_past_table(visible, config.context, "the learned positions")
+        elif config.position == "xpos":
+            refuse_past_xpos(visible, dtype)
         rotation = None
         if config.position in ROTARY:
             rotation = Rotation.at(visible.query_positions, config.d_head, dtype, layout=config.position)

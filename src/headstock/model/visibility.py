@@ -88,6 +88,11 @@ class Visible:
         return self.masks_nothing and self._window_hides_nothing and (not self.causal or self.n_queries == 1)
 
     @property
+    def is_band(self) -> bool:
+        """Whether a window hides most keys from a query, and those it leaves stand side by side."""
+        return self.window is not None and self.real_bk is None and 4 * self.window <= self.n_keys - self.leading
+
+    @property
     def _window_hides_nothing(self) -> bool:
         return self.window is None or self.n_keys - self.leading <= self.window
 
@@ -102,7 +107,9 @@ class Visible:
         visible = torch.ones(1, self.n_queries, self.n_keys - self.leading, dtype=torch.bool, device=self.device)
         if self.causal:
             visible = visible.tril(self._past)
-        if self.window is not None:
+        if self.window is not None and self.masks_nothing:
+            visible = visible.triu(self._past - self.window + 1)
+        elif self.window is not None:
             distance = self.query_positions[..., :, None] - self.key_positions[..., None, :]
             visible = visible & (distance < self.window)
         if self.real_bk is not None:
@@ -121,13 +128,18 @@ class Visible:
             return self.places_bk
         if self.masks_nothing:
             return torch.arange(self.before + self.n_keys - self.leading, device=self.device)
-        if self.document_bk is None:
-            assert self.real_bk is not None
-            return (self.real_bk.cumsum(-1) - 1).clamp(min=0)
-        same = (self.document_bk[:, :, None] == self.document_bk[:, None, :]).tril()
-        if self.real_bk is not None:
-            same = same & self.real_bk[:, None, :]
-        return (same.sum(-1) - 1).clamp(min=0)
+        real_bk, document_bk = self.real_bk, self.document_bk
+        if document_bk is None:
+            assert real_bk is not None
+            return (real_bk.cumsum(-1) - 1).clamp(min=0)
+        order = document_bk.argsort(dim=1, stable=True)  # document by document, each in its own order
+        document_bk = document_bk.gather(1, order)
+        counted = torch.ones_like(order) if real_bk is None else real_bk.gather(1, order).long()
+        so_far = counted.cumsum(1)
+        begins = pad(document_bk[:, 1:] != document_bk[:, :-1], (1, 0), value=True)
+        before_document = ((so_far - counted) * begins).cummax(1).values
+        places = (so_far - before_document - 1).clamp(min=0)
+        return torch.empty_like(places).scatter(1, order, places)
 
     @property
     def key_positions(self) -> Tensor:

@@ -1,12 +1,14 @@
 """Ways of averaging, one file each, found by name or as a class of the user's own."""
 
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import get_args
@@ -19,7 +21,17 @@ _NAMED = {
     "table": "table:Table",
     "softmax": "softmax:Softmax",
     "softmax1": "softmax1:Softmax1",
+    "sink": "sink:Sink",
+    "sigmoid": "sigmoid:Sigmoid",
+    "entmax15": "entmax15:Entmax15",
+    "topk": "topk:TopK",
     "differential": "differential:Differential",
+    "differential2": "differential2:Differential2",
+    "forgetting": "forgetting:Forgetting",
+    "linear": "linear:Linear",
+    "delta": "delta:Delta",
+    "retention": "retention:Retention",
+    "lstm": "lstm:LSTM",
 }
 
 
@@ -28,17 +40,42 @@ def mixer_names() -> list[str]:
     return list(_NAMED)
 
 
-def mixer_class(reference: str) -> type[Mixer]:
-    """Give the class of a mixer: a known name, `package.module:Class` or `file.py:Class`.
+GROUP = "headstock.mixers"
+"""The entry-point group under which an installed package publishes mixers by name."""
 
-    Raises UserError for an unknown name, a file or module that cannot be read, or a class that is no mixer.
+
+@dataclass(frozen=True)
+class Published:
+    """A mixer that an installed package publishes."""
+
+    name: str
+    package: str
+    reference: str
+    """module:Class"""
+
+
+def published_mixers() -> list[Published]:
+    """Give what installed packages publish under the group, by name; a name of ours is ours. Imports none of it."""
+    found = {
+        Published(entry.name, entry.dist.name if entry.dist else "a package", entry.value.partition("[")[0].strip())
+        for entry in importlib.metadata.entry_points(group=GROUP)
+        if entry.name not in _NAMED
+    }
+    return sorted(found, key=lambda mixer: (mixer.name, mixer.package, mixer.reference))
+
+
+def mixer_class(reference: str) -> type[Mixer]:
+    """Give the class of a mixer: a known name, one that a package publishes, `package.module:Class` or `file.py:Class`.
+
+    Raises UserError for an unknown name, one that two packages publish, a file or module that cannot be read, or a
+    class that is no mixer.
     """
     if reference in _NAMED:
         file, name = _NAMED[reference].split(":")
         return getattr(importlib.import_module(f"{__name__}.{file}"), name)  # type: ignore[no-any-return]
-    place, colon, name = reference.rpartition(":")
-    if not colon:
-        raise UserError(f"unknown mixer {reference!r}: {near_name(reference, _NAMED)}")
+    if ":" not in reference:
+        return _published_class(reference)
+    place, _, name = reference.rpartition(":")
     module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place)
     found = getattr(module, name, None)
     if found is None:
@@ -52,6 +89,24 @@ def mixer_class(reference: str) -> type[Mixer]:
     if getattr(found, "weights_are", None) not in get_args(WeightsAre):
         raise UserError(f"{reference} does not say what its weights_are: one of {', '.join(get_args(WeightsAre))}.")
     return found
+
+
+def _published_class(name: str) -> type[Mixer]:
+    published = published_mixers()
+    found = [mixer for mixer in published if mixer.name == name]
+    if not found:
+        known = {*_NAMED, *(mixer.name for mixer in published)}
+        raise UserError(f"unknown mixer {name!r}: {near_name(name, known)}")
+    if len(found) > 1:
+        said = " and ".join(f"{mixer.package} ({mixer.reference})" for mixer in found)
+        raise UserError(f"{name} is published by {said}: name the class that is meant, or uninstall the other.")
+    (mixer,) = found
+    if ":" not in mixer.reference:
+        raise UserError(f"{name}, published by {mixer.package}, is {mixer.reference}: it must be module:Class.")
+    try:
+        return mixer_class(mixer.reference)
+    except UserError as error:
+        raise UserError(f"{name}, published by {mixer.package}, cannot be used: {error}") from None
 
 
 @contextmanager

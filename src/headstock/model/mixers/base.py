@@ -77,6 +77,10 @@ class Mixer(nn.Module, ABC):
     """A comparison holds every other arm against a floor too: who is not above it has learnt nothing of use."""
     sees_order: ClassVar[bool] = False
     """Whether it can tell one order of the keys from another without any position."""
+    numbers_heads: ClassVar[bool] = False
+    """Whether what a key head does follows from its number, as a decay fixed for each: then none copies another."""
+    mixes_heads: ClassVar[bool] = False
+    """Whether one head's maps move another head's output, as where heads talk to each other."""
     refuses: ClassVar[Mapping[str, str]] = {}
     """Positions, ModelConfig's keys, or "cross attention", that mean nothing here, each with its reason."""
     reads: ClassVar[frozenset[str]] = frozenset()
@@ -86,7 +90,7 @@ class Mixer(nn.Module, ABC):
     def check(cls, config: ModelConfig) -> None:
         """Raise UserError where the config asks for what this mixer cannot be."""
         if config.position in cls.refuses:
-            other = next(position for position in ("learned", "none") if position not in cls.refuses)
+            other = next(position for position in ("learned", "none", *POSITIONS) if position not in cls.refuses)
             raise UserError(
                 f"{config.mixer} cannot use {config.position}: {cls.refuses[config.position]}; "
                 f"choose another position, such as {config.mixer}+{other}."
@@ -96,7 +100,7 @@ class Mixer(nn.Module, ABC):
                 said = str(value).lower() if isinstance(value, bool) else value
                 raise UserError(f"{config.mixer} cannot use {key}={said}: {cls.refuses[key]}; leave {key} out.")
         if config.k is not None and "k" not in cls.reads:
-            raise UserError(f"{config.mixer} has no use for k={config.k}: it averages all keys; leave k out.")
+            raise UserError(f"{config.mixer} has no use for k={config.k}: it chooses no keys; leave k out.")
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
@@ -224,7 +228,7 @@ class HeadMixer(Mixer):
         gates = None
         if self.gate is not None:
             gates = wide(self.gate(source_bkm if self.keeps_gates else x_bqm)).transpose(1, 2)
-        return Heads(q, k, v, gates, frame.visible, x_bqm)
+        return Heads(q, k, v, gates, frame.visible, x_bqm, self.keeps_gates)
 
     def read(self, x_bqm: Residual, frame: Frame) -> Heads:
         """Give what `project` gives, and the keys, values and kept gates of all that the cache remembers."""
@@ -235,8 +239,9 @@ class HeadMixer(Mixer):
         if not self.keeps_gates or heads.gates_bhk is None:
             k, v = cache.extend(heads.k_bhkd, heads.v_bhkd)
             return replace(heads, k_bhkd=k, v_bhkd=v)
-        k, v, gates = cache.extend(heads.k_bhkd, heads.v_bhkd, heads.gates_bhk)
-        return replace(heads, k_bhkd=k, v_bhkd=v, gates_bhk=gates)
+        narrow = heads.gates_bhk.to(heads.k_bhkd.dtype)  # which the map gave them in
+        k, v, gates = cache.extend(heads.k_bhkd, heads.v_bhkd, narrow)
+        return replace(heads, k_bhkd=k, v_bhkd=v, gates_bhk=wide(gates))
 
 
 class ScoreMixer(HeadMixer):
@@ -308,7 +313,8 @@ class ScoreMixer(HeadMixer):
     @classmethod
     def memory_is_linear(cls, config: ModelConfig) -> bool:
         """Fused or by blocks, no weight is stored; but the fused kernel wants ALiBi's penalties, all of them."""
-        return config.causal and config.dropout_attention == 0 and config.position != "alibi"
+        fused = cls.mix_fast is not ScoreMixer.mix_fast and config.soft_cap is None
+        return config.causal and config.dropout_attention == 0 and not (fused and config.position == "alibi")
 
 
 def _split(x_bqe: Tensor, heads: int, size: int) -> Tensor:

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from headstock.errors import UserError
 from headstock.model.attention import fused_attention, masked_softmax, shared_by_groups, wide, widened
 from headstock.model.config import ModelConfig
+from headstock.model.differencing import FEWEST, differencing
+from headstock.model.evaluations import note
 from headstock.model.heads import Heads
 from headstock.model.mixers.base import HeadSizes, ScoreMixer
 from headstock.model.norms import RMSNorm
@@ -87,12 +89,20 @@ class Differential(ScoreMixer):
         return maps[:, 0::2] - self.lambda_now() * maps[:, 1::2]
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
-        """One fused call for all maps: queries and keys are padded to the values' width, or the kernel is left."""
+        """Subtract the maps block by block on the CPU; elsewhere subtract the averages that one fused call gives."""
+        less = self.lambda_now()
+        bidirectional_alibi = visible.slopes_h is not None and not visible.causal
+        if q_bhqd.device.type == "cpu" and not bidirectional_alibi:
+            if visible.n_queries < FEWEST:
+                return None
+            note("blockwise")
+            return differencing(wide(q_bhqd), wide(k_bhkd), wide(v_bhkd), less, visible).to(v_bhkd.dtype)
+        # A block is a dozen small operations, and starting one costs an accelerator more than the work it saves.
         width, scale = self.heads.value_size, 1 / math.sqrt(self.heads.key_size)
         keys = widened(self.key_for_each_query_head(k_bhkd), width)
         values = shared_by_groups(v_bhkd, self.heads.output_heads).repeat_interleave(2, dim=1)
         averages = fused_attention(widened(q_bhqd, width), keys, values, visible, scale)
-        return averages[:, 0::2] - self.lambda_now().to(averages.dtype) * averages[:, 1::2]
+        return averages[:, 0::2] - less.to(averages.dtype) * averages[:, 1::2]
 
     def finish(self, z_bhqd: Mixed, heads: Heads) -> Mixed:
         """Norm each pair alone, then the constant that keeps gradients at the size of a single softmax's."""

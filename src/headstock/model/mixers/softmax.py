@@ -1,6 +1,6 @@
 """Softmax of dot products: the attention of the Transformer."""
 
-from headstock.model.attention import fused_attention, masked_softmax, shared_by_groups
+from headstock.model.attention import fused_attention, masked_softmax
 from headstock.model.mixers.base import ScoreMixer
 from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor, Weights
 from headstock.model.visibility import Visible
@@ -23,5 +23,4 @@ class Softmax(ScoreMixer):
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
         """One fused call."""
-        heads = self.heads.query_heads
-        return fused_attention(q_bhqd, shared_by_groups(k_bhkd, heads), shared_by_groups(v_bhkd, heads), visible)
+        return fused_attention(q_bhqd, k_bhkd, v_bhkd, visible)

@@ -6,7 +6,6 @@ from headstock.model.attention import (
     fused_attention,
     masked_logsumexp,
     masked_softmax,
-    shared_by_groups,
     with_zero,
 )
 from headstock.model.mixers.base import ScoreMixer
@@ -32,6 +31,4 @@ class Softmax1(ScoreMixer):
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
         """One fused call with a zero key and a zero value in front."""
-        heads = self.heads.query_heads
-        keys, values = (with_zero(shared_by_groups(x, heads)) for x in (k_bhkd, v_bhkd))
-        return fused_attention(q_bhqd, keys, values, visible.with_leading_key())
+        return fused_attention(q_bhqd, with_zero(k_bhkd), with_zero(v_bhkd), visible.with_leading_key())

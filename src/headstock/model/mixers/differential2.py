@@ -1,0 +1,61 @@
+"""Differential attention, version 2: two queries over one key, the second's average subtracted as the token says."""
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from headstock.model.attention import fused_attention, masked_softmax
+from headstock.model.blockwise import by_blocks
+from headstock.model.config import ModelConfig
+from headstock.model.heads import Heads
+from headstock.model.mixers.base import HeadSizes, ScoreMixer
+from headstock.model.shapes import Mixed, Scores, VisibleTensor, Weights
+
+
+class Differential2(ScoreMixer):
+    """One softmax map less a share of another's; each token decides how large a share, head by head.
+
+        w = softmax(q₁·k/√d) − λ softmax(q₂·k/√d),   λ = σ(W_λ x), a number a token and head
+
+    Twice n_heads queries over unchanged keys and values: queries 2i and 2i+1 are pair i and read the same key and the
+    same value. No norm of a head and no λ_init. Its query map is twice as large as softmax's. Weights are signed.
+    Source: Ye et al., "Differential Transformer V2" (2026).
+    """
+
+    weights_are = "signed"
+    refuses: ClassVar = {"query_key": "it has twice as many queries as keys, so neither serves as the other"}
+
+    @classmethod
+    def sizes(cls, config: ModelConfig) -> HeadSizes:
+        """Two queries and one λ a head."""
+        return HeadSizes(
+            query_heads=2 * config.n_heads,
+            key_heads=config.n_kv_heads,
+            key_size=config.d_head,
+            value_heads=config.n_kv_heads,
+            value_size=config.d_head,
+            output_heads=config.n_heads,
+            gates=config.n_heads,
+        )
+
+    def weigh(self, scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Weights:
+        """Give both maps of each pair, 2i and 2i+1."""
+        return masked_softmax(scores_bhqk, visible_bhqk)
+
+    def weights_of(self, heads: Heads) -> Weights:
+        """Subtract λ times the second map of each pair from the first."""
+        return _less_its_share(super().weights_of(heads), heads)
+
+    def mix(self, heads: Heads) -> Mixed:
+        """One fused call for all queries; the averages are subtracted, for both maps average the same values."""
+        if self.soft_cap is not None:
+            return by_blocks(self.mix_plainly, heads)
+        return _less_its_share(fused_attention(heads.q_bhqd, heads.k_bhkd, heads.v_bhkd, heads.visible), heads)
+
+
+def _less_its_share(maps_or_averages: Tensor, heads: Heads) -> Tensor:
+    """(batch, 2·head, query, …) → (batch, head, query, …)"""
+    assert heads.gates_bhk is not None
+    share = torch.sigmoid(heads.gates_bhk)[..., None].to(maps_or_averages.dtype)
+    return maps_or_averages[:, 0::2] - share * maps_or_averages[:, 1::2]

@@ -1,0 +1,177 @@
+"""A block is measured as it runs: exact bytes, its own kernel, turns of everything, exponents with intervals."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstock.errors import UserError
+from headstock.instruments import cost as instrument
+from headstock.instruments.cost import FEWEST_TURNS, Cost, cost_by_length, exponent_with_interval
+from headstock.model.accounting import parameters
+from headstock.model.config import config_of
+from headstock.model.mixers import mixer_names
+from headstock.model.mixers.base import Mixer
+
+SIZES: dict[str, Any] = {"vocab_size": 1, "context": 256, "d_model": 16, "n_heads": 2}
+LENGTHS = (16, 32, 64, 128)
+MIB = 2**20
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instrument, "SHORTEST_SAMPLE", 1e-6)
+
+
+def cost(*variants: str, lengths: tuple[int, ...] = LENGTHS, **choices: Any) -> Cost:
+    configs = {variant: config_of(variant, **SIZES) for variant in variants}
+    return cost_by_length(configs, lengths, **{"seconds": 1e-6, **choices})
+
+
+@pytest.mark.parametrize("mixer", mixer_names())
+def test_every_mixer_is_measured_in_both_parts_and_passes(mixer: str) -> None:
+    found = cost(mixer, lengths=(16,))
+    parts = [(one.part, one.step) for one in found.measured]
+    assert sorted(parts) == [(part, step) for part in ("block", "mixing") for step in ("forward", "training")]
+    assert all(one.peak_bytes > 0 and len(one.seconds) == FEWEST_TURNS for one in found.measured)
+    assert found.variants[0].block_parameters == parameters(config_of(mixer, **SIZES, n_layers=1)).blocks
+    block, mixing = (found.at(mixer, 16, part, "training") for part in ("block", "mixing"))
+    assert block is not None
+    assert mixing is not None
+    assert mixing.peak_bytes < block.peak_bytes
+    assert found.variants[0].mixing_is_apart == (mixer != "lstm")
+
+
+def test_bytes_are_the_same_every_time_and_ratios_are_turn_by_turn() -> None:
+    first, again = (cost("softmax", "differential") for _ in range(2))
+    assert [one.peak_bytes for one in first.measured] == [one.peak_bytes for one in again.measured]
+    for one in first.measured:
+        assert one.ratio is not None
+        assert one.ratio.low <= one.ratio.median <= one.ratio.high
+        if one.label == "softmax":
+            assert one.ratio == instrument.Ratio(1.0, 1.0, 1.0)
+
+
+def test_the_plain_evaluation_stores_every_weight_and_a_fused_kernel_does_not() -> None:
+    plain, fused = (
+        cost("softmax", lengths=(256,), plain=plain).at("softmax", 256, "mixing", "forward") for plain in (True, False)
+    )
+    assert plain is not None
+    assert fused is not None
+    weights = cost("softmax", lengths=(256,)).weights_bytes["softmax"][256]
+    assert weights == 2 * 256 * 256 * 4
+    assert plain.peak_bytes > 3 * weights
+    assert (plain.kernel, fused.kernel) == ("plain", "fused (flash, CPU)")
+
+
+def test_the_reference_layer_needs_half_a_mebibyte_of_weights_at_128_tokens_and_two_gibibytes_at_8192() -> None:
+    config = config_of("softmax", vocab_size=1, context=8192, d_model=512, n_heads=8)
+    arm = instrument._Arm("softmax", config, plain=True, device=instrument.torch.device("cpu"))
+    assert arm.weights_bytes(128, 1) == MIB / 2
+    assert arm.weights_bytes(8192, 1) == 2048 * MIB
+
+
+def test_stored_weights_grow_with_the_square_of_the_length() -> None:
+    found = cost("softmax", lengths=(32, 64, 128, 256), plain=True)
+    growth = found.exponent("softmax", "mixing", "forward", "bytes")
+    assert growth is not None
+    assert growth.low < growth.exponent < growth.high
+    assert growth.exponent == pytest.approx(2, abs=0.1)
+    assert growth.lengths == (32, 64, 128, 256)
+
+
+def test_too_few_lengths_have_no_exponent() -> None:
+    assert cost("softmax", lengths=(16, 32)).growth == ()
+
+
+@given(
+    st.floats(-1, 3),
+    st.floats(-5, 5),
+    st.lists(st.integers(1, 10_000), min_size=3, max_size=6, unique=True),
+)
+def test_a_power_is_found_again_with_no_room_for_another(power: float, scale: float, lengths: list[int]) -> None:
+    found, low, high = exponent_with_interval(lengths, [math.exp(scale) * length**power for length in lengths])
+    assert found == pytest.approx(power, abs=1e-6)
+    assert low <= found <= high
+    assert high - low < 1e-4
+
+
+def test_the_interval_is_the_one_that_scipy_gives() -> None:
+    from scipy import stats
+
+    lengths, seconds = [256, 512, 1024, 2048, 4096], [0.011, 0.019, 0.048, 0.15, 0.61]
+    theirs = stats.linregress([math.log(x) for x in lengths], [math.log(y) for y in seconds])
+    half = stats.t.ppf(0.975, 3) * theirs.stderr
+    assert exponent_with_interval(lengths, seconds) == pytest.approx(
+        (theirs.slope, theirs.slope - half, theirs.slope + half)
+    )
+
+
+def test_what_does_not_fit_is_left_out_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instrument, "free_bytes", lambda device: 400_000)
+    found = cost("softmax", "uniform", lengths=(16, 250), plain=True)
+    assert found.at("softmax", 250, "block", "training") is None
+    assert found.at("softmax", 16, "block", "training") is not None
+    assert [said.split(":")[0] for said in found.left_out] == [
+        "softmax is left out at 250 tokens",
+        "uniform is left out at 250 tokens",
+    ]
+    monkeypatch.setattr(instrument, "free_bytes", lambda device: 0)
+    with pytest.raises(UserError, match="nothing was measured: softmax is left out at 16 tokens"):
+        cost("softmax")
+
+
+def test_a_mixer_that_does_all_itself_is_measured_whole_and_that_is_said() -> None:
+    found = cost(f"{__name__}:Itself", lengths=(16,))
+    assert not found.variants[0].mixing_is_apart
+    assert found.weights_bytes == {f"{__name__}:Itself": {16: None}}
+
+
+class Itself(Mixer):
+    """Gives back what it reads."""
+
+    weights_are = "none"
+
+    def forward(self, x_bqm: Any, frame: Any) -> Any:
+        return x_bqm * 1
+
+    def weights(self, x_bqm: Any, frame: Any) -> Any:
+        raise UserError("none.")
+
+    @classmethod
+    def sizes(cls, config: Any) -> Any:
+        return super().sizes(config)
+
+
+def test_dropout_of_weights_is_measured_in_training_alone() -> None:
+    found = cost("softmax,dropout_attention=0.1", lengths=(16,))
+    kernels = {one.step: one.kernel for one in found.measured if one.part == "mixing"}
+    assert kernels == {"forward": "fused (flash, CPU)", "training": "plain"}
+
+
+def test_the_result_is_json() -> None:
+    assert json.loads(json.dumps(cost("softmax", lengths=(16,)).to_dict()))["lengths"] == [16]
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"lengths": ()}, "the lengths are none"),
+        ({"lengths": (0, 4)}, "the lengths are 0, 4"),
+        ({"lengths": (300,)}, "has a context of 256 tokens"),
+        ({"batch": 0}, "the batch is 0"),
+        ({"seconds": 0}, "seconds is 0"),
+        ({"seconds": math.nan}, "seconds is nan"),
+    ],
+)
+def test_what_means_nothing_is_refused(choices: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        cost("softmax", **choices)
+
+
+def test_nothing_to_measure_is_refused() -> None:
+    with pytest.raises(UserError, match="nothing is measured"):
+        cost_by_length({}, LENGTHS)
