@@ -120,9 +120,7 @@ def measure(batch: int, length: int, width: int, n_heads: int, turns: int) -> No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--lengths", type=int, nargs="+", help="tokens (see above; 17 33 64 with --short)"
-    )
+    parser.add_argument("--lengths", type=int, nargs="+", help="tokens (see above; 17 33 64 with --short)")
     parser.add_argument("--short", action="store_true", help="batch 32, width 64, four heads, one thread")
     parser.add_argument("--threads", type=int, help="default 2, or 1 with --short")
     parser.add_argument("--turns", type=int, default=11)

@@ -521,7 +521,7 @@ FAULTS = [
     Fault(
         DropsTheScale,
         "fast = plain",
-        (BLOCKS, BOTH, ANOTHER, "choices are read", "float32 is near float64", "bfloat16 is near float64"),
+        (BLOCKS, BOTH, ANOTHER, "choices are read"),
         "each holds the fast evaluation against the plain one",
     ),
     Fault(ForgetsBetweenBlocks, BLOCKS, ("memory is linear",), "its blocks are long and not computed anew"),

@@ -74,7 +74,10 @@ def test_rows_that_lack_what_attends_to_nothing_sum_to_less_than_one(case: Case)
         assert ((weights.sum(-1) > 0) & (weights.sum(-1) < 1)).all()
 
 
-@pytest.mark.parametrize("case", cells([c for c in CASES if declared(c) == "signed"]))
+# Differential's λ may itself be below zero where its vectors are stirred; the next test sets it.
+@pytest.mark.parametrize(
+    "case", cells([c for c in CASES if declared(c) == "signed" and c.config().mixer != "differential"])
+)
 def test_signed_weights_go_below_zero(case: Case) -> None:
     for weights in sharpened(case, 2).weights(some_ids()):
         assert (weights < 0).any()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -136,6 +136,7 @@ def test_a_cache_keeps_w_less_1_tokens_and_misses_none(mixer: str, window: int) 
         assert (cache.n_bytes == 0) is (window == 1)
 
 
+@settings(max_examples=25)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=5),
     window=st.integers(1, 8),
@@ -153,11 +154,11 @@ def test_a_cache_keeps_w_less_1_tokens_and_misses_none(mixer: str, window: int) 
     real=[*[True] * 3, *[False] * 3, *[True] * 14],
 )
 @example(sizes=[4, 3, 2, 4], window=4, position="rope", documents=[0] * 20, padding_from=1, real=[False, True] * 10)
-def test_pieces_of_any_size_documents_and_padding_that_starts_late_equal_the_whole(
+def test_pieces_of_any_size_interleaved_documents_and_padding_that_starts_late_equal_the_whole(
     sizes: list[int], window: int, position: str, documents: list[int], padding_from: int, real: list[bool]
 ) -> None:
     model, time = Case("w", f"softmax+{position},window={window}").model(context=20), sum(sizes)
-    ids, which = some_ids(time=time), torch.tensor(documents[:time]).sort().values.expand(BATCH, -1)
+    ids, which = some_ids(time=time), torch.tensor(documents[:time]).expand(BATCH, -1)
     cache, logits, start = Cache(2), [], 0
     padded = torch.ones(BATCH, time, dtype=torch.bool)
     padded[0, sum(sizes[:padding_from]) :] = torch.tensor(real)[sum(sizes[:padding_from]) : time]
@@ -169,8 +170,7 @@ def test_pieces_of_any_size_documents_and_padding_that_starts_late_equal_the_who
             start += size
         whole = model(ids, documents=which, real=padded)
     close(torch.cat(logits, dim=1)[padded], whole[padded])
-    if padding_from >= len(sizes):
-        assert cache.length - cache.forgotten == min(time, window - 1)
+    assert not cache.forgotten  # a document may go on after another, further back than the window is long
 
 
 @pytest.mark.parametrize("window", [CONTEXT, 3 * CONTEXT])

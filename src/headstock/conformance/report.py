@@ -76,7 +76,7 @@ class Report:
         at = "" if said else f", {self.positions[0]}"
         parts = [f"{self.variant}{at} (weights: {self.weights_are})", rows]
         if len(self.positions) > 1:
-            parts.append(_filled(self._legend(), "", width))
+            parts += [_filled(self._legend(), "", width)] if self._legend() else []
             parts += self._said_of("not applicable", "Not applicable", width)
             parts += self._said_of("skipped", "Skipped", width)
         if self.failures:
@@ -113,9 +113,14 @@ class Report:
         return max(at.values(), key=len)
 
     def _legend(self) -> str:
-        shortened = [f"{SHORT[position]} is {position}" for position in self.positions if position in SHORT]
-        marks = "- not applicable; blank: looked at in one position alone"
-        return f"{'; '.join([marks, *shortened])}."
+        said = [f"{SHORT[position]} is {position}" for position in self.positions if position in SHORT]
+        if len({(outcome.group, outcome.check) for outcome in self.outcomes}) * len(self.positions) > len(
+            self.outcomes
+        ):
+            said.insert(0, "blank: looked at in one position alone")
+        if any(outcome.status == "not applicable" for outcome in self.outcomes):
+            said.insert(0, "-: not applicable")
+        return f"{'; '.join(said)}." if said else ""
 
     def _said_of(self, status: Status, title: str, width: int) -> list[str]:
         said: dict[tuple[str, str], list[str]] = {}

@@ -67,13 +67,15 @@ def fused_attention(
     mask, is_causal = None, False
     if visible.penalty_bhqk is not None:
         mask = visible.penalty_bhqk.to(q_bhqd.dtype).masked_fill(~visible.dense, -math.inf)
-    elif visible.is_plain_causal:
-        is_causal = True
+    elif visible.is_causal_after_leading:
+        # A query of zeros at each leading key makes it a square, whose triangle needs no mask; it is dropped after.
+        q_bhqd, is_causal = F.pad(q_bhqd, (0, 0, visible.leading, 0)), True
     elif not visible.is_everything:
         mask = visible.dense
-    return F.scaled_dot_product_attention(
+    z_bhqd = F.scaled_dot_product_attention(
         q_bhqd, k_bhkd, v_bhkd, attn_mask=mask, is_causal=is_causal, scale=scale, enable_gqa=grouped
     )
+    return z_bhqd[:, :, visible.leading :] if is_causal else z_bhqd
 
 
 def _fused_in_window(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, visible: Visible, scale: float | None) -> Tensor:

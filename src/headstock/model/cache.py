@@ -85,9 +85,9 @@ class Cache:
         return self.real_bk, self.document_bk
 
     def forget_past(self, window: int) -> None:
-        """Let go of what no token to come sees. Where there is padding all is kept: a window skips it."""
+        """Let go of what no token to come sees; keep all where there is padding, or documents: a window skips them."""
         surplus = self.length - self.forgotten - (window - 1)
-        if surplus <= 0 or self.real_bk is not None:
+        if surplus <= 0 or self.real_bk is not None or self.document_bk is not None:
             return
         for block in self.blocks:
             block.kept = tuple(x[:, :, surplus:].clone() for x in block.kept)  # a view would hold on to it all

@@ -58,7 +58,7 @@ class Visible:
         assert self.causal
         assert not self.leading
         last = self._past + stop
-        first = max(0, self._past + start - self.window + 1) if self.window and self.real_bk is None else 0
+        first = max(0, self._past + start - self.window + 1) if self.window and self.masks_nothing else 0
         until = self.before + last
         part = replace(
             self,
@@ -79,7 +79,12 @@ class Visible:
     @property
     def is_plain_causal(self) -> bool:
         """Whether the lower triangle of a square is all there is to say."""
-        square = self.n_queries == self.n_keys and not self.leading
+        return not self.leading and self.is_causal_after_leading
+
+    @property
+    def is_causal_after_leading(self) -> bool:
+        """Whether it would be, were there a query that stands at each leading key."""
+        square = self.n_queries == self.n_keys - self.leading
         return self.causal and self.masks_nothing and self._window_hides_nothing and square
 
     @property

@@ -313,7 +313,8 @@ class ScoreMixer(HeadMixer):
     @classmethod
     def memory_is_linear(cls, config: ModelConfig) -> bool:
         """Fused or by blocks, no weight is stored; but the fused kernel wants ALiBi's penalties, all of them."""
-        fused = cls.mix_fast is not ScoreMixer.mix_fast and config.soft_cap is None
+        overridden = cls.mix_fast is not ScoreMixer.mix_fast or cls.mix is not ScoreMixer.mix
+        fused = overridden and config.soft_cap is None
         return config.causal and config.dropout_attention == 0 and not (fused and config.position == "alibi")
 
 
