@@ -110,6 +110,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
+    if asked.steps < 1:
+        parser.error(f"--steps is {asked.steps}: give 1 or more.")
     draws = random.Random(asked.seed)
     held_out = sorted({some_string(draws) for _ in range(500)})
     model = EncoderDecoder(asked.mixer)

@@ -13,7 +13,7 @@ def test_every_mixer_position_key_and_task_is_listed_with_its_meaning(headstock:
     found = json.loads(headstock("list", "--json").out)
     variants = found["variants"]
     assert [mixer["name"] for mixer in variants["mixers"]] == mixer_names()
-    assert {mixer["name"] for mixer in variants["mixers"] if mixer["floor"]} == {"uniform"}
+    assert {mixer["name"] for mixer in variants["mixers"] if mixer["floor"]} == {"uniform", "lstm"}
     assert "rope" in variants["positions"]
     keys = {key["key"]: key for key in [*variants["keys"], *variants["training_keys"]]}
     own = {"vocab_size", "context", "mixer", "position", "steps", "seed", "lr", "batch_size"}

@@ -286,6 +286,12 @@ class SumsToLess(Sound):
         return softmax * torch.sigmoid(masked_logsumexp(scores_bhqk, visible_bhqk))
 
 
+class SignedInName(Sound):
+    """Says that its weights are signed, which they are not."""
+
+    weights_are = "signed"
+
+
 class NarrowSoftmax(Sound):
     """Takes its softmax in the model's dtype."""
 
@@ -556,6 +562,7 @@ FAULTS = [
     Fault(FastLooksBack, BOTH),
     Fault(ReadsItselfAlone, ANOTHER),
     Fault(SumsToLess, "weights are as declared"),
+    Fault(SignedInName, "weights are as declared"),
     Fault(NarrowSoftmax, "weights are as declared"),
     Fault(ShowsOtherWeights, "output = weights × values"),
     Fault(SeesOrderInSecret, "a shuffled prefix"),

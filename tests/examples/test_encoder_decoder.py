@@ -91,3 +91,10 @@ def test_a_mixer_that_cannot_look_across_is_refused_in_a_sentence() -> None:
 def test_it_learns_to_write_held_out_strings_backwards() -> None:
     done = ran()
     assert float(re.search(r"([\d.]+)%\n$", done.stdout)[1]) >= 99, done.stdout
+
+
+@pytest.mark.parametrize("steps", ["0", "-3"])
+def test_no_steps_at_all_are_refused_in_a_sentence(steps: str) -> None:
+    done = ran(f"--steps={steps}")
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"error: --steps is {steps}: give 1 or more.\n")

@@ -5,12 +5,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headstock.errors import UserError
 from headstock.instruments import cost as instrument
-from headstock.instruments.cost import FEWEST_TURNS, Cost, cost_by_length, exponent_with_interval
+from headstock.instruments.cost import FEWEST_TURNS, Cost, cost_by_length
 from headstock.model.accounting import parameters
 from headstock.model.config import config_of
 from headstock.model.mixers import mixer_names
@@ -87,29 +85,6 @@ def test_too_few_lengths_have_no_exponent() -> None:
     assert cost("softmax", lengths=(16, 32)).growth == ()
 
 
-@given(
-    st.floats(-1, 3),
-    st.floats(-5, 5),
-    st.lists(st.integers(1, 10_000), min_size=3, max_size=6, unique=True),
-)
-def test_a_power_is_found_again_with_no_room_for_another(power: float, scale: float, lengths: list[int]) -> None:
-    found, low, high = exponent_with_interval(lengths, [math.exp(scale) * length**power for length in lengths])
-    assert found == pytest.approx(power, abs=1e-6)
-    assert low <= found <= high
-    assert high - low < 1e-4
-
-
-def test_the_interval_is_the_one_that_scipy_gives() -> None:
-    from scipy import stats
-
-    lengths, seconds = [256, 512, 1024, 2048, 4096], [0.011, 0.019, 0.048, 0.15, 0.61]
-    theirs = stats.linregress([math.log(x) for x in lengths], [math.log(y) for y in seconds])
-    half = stats.t.ppf(0.975, 3) * theirs.stderr
-    assert exponent_with_interval(lengths, seconds) == pytest.approx(
-        (theirs.slope, theirs.slope - half, theirs.slope + half)
-    )
-
-
 def test_what_does_not_fit_is_left_out_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instrument, "free_bytes", lambda device: 400_000)
     found = cost("softmax", "uniform", lengths=(16, 250), plain=True)
@@ -122,6 +97,25 @@ def test_what_does_not_fit_is_left_out_with_a_sentence(monkeypatch: pytest.Monke
     monkeypatch.setattr(instrument, "free_bytes", lambda device: 0)
     with pytest.raises(UserError, match="nothing was measured: softmax is left out at 16 tokens"):
         cost("softmax")
+
+
+@pytest.mark.parametrize(("variant", "free"), [("softmax", 10**8), ("table", 10**7)])
+def test_a_table_of_places_that_does_not_fit_is_foreseen_and_the_rest_measured(
+    monkeypatch: pytest.MonkeyPatch, variant: str, free: int
+) -> None:
+    monkeypatch.setattr(instrument, "free_bytes", lambda device: free)
+    config = config_of(variant, **{**SIZES, "context": 10_000_000})
+    found = cost_by_length({variant: config}, (16, 10_000_000), seconds=1e-6)
+    assert found.at(variant, 16, "block", "training") is not None
+    (said,) = found.left_out
+    assert said.startswith(f"{variant} is left out at 10,000,000 tokens: it would take some ")
+
+
+def test_a_width_that_does_not_fit_is_told_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instrument, "free_bytes", lambda device: 2**30)
+    config = config_of("softmax", **{**SIZES, "d_model": 1_000_000})
+    with pytest.raises(UserError, match="nothing was measured: softmax is left out at 16 tokens: it would take some"):
+        cost_by_length({"softmax": config}, (16, 256), seconds=1e-6)
 
 
 def test_a_mixer_that_does_all_itself_is_measured_whole_and_that_is_said() -> None:

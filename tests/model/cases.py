@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from headstock.conformance.suite import usual_position
 from headstock.model.config import POSITIONS, ModelConfig, config_of
@@ -147,15 +146,6 @@ def averaging(cases: list[Case]) -> Any:
     return pytest.mark.parametrize(
         "case", cells([case for case in cases if mixer_class(case.config().mixer).weights_are != "none"])
     )
-
-
-def counting_operations() -> FlopCounterMode:
-    """torch's counter, taught to see triangular solutions: half a square of multiplications a right-hand side."""
-
-    def solving(matrix: torch.Size, right: torch.Size, *_: Any, out_shape: Any, **__: Any) -> int:
-        return matrix.numel() * right[-1]
-
-    return FlopCounterMode(display=False, custom_mapping={torch.ops.aten.linalg_solve_triangular: solving})
 
 
 every_case: Callable[..., Any] = pytest.mark.parametrize("case", cells(CASES))

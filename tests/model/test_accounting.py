@@ -3,10 +3,11 @@
 import pytest
 import torch
 
+from headstock.conformance.formulas import counting_operations
 from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
 from headstock.model.config import ModelConfig, config_of
-from tests.model.cases import BATCH, TIME, Case, counting_operations, every_case, some_ids
+from tests.model.cases import BATCH, TIME, Case, every_case, some_ids
 
 
 @every_case

@@ -4,12 +4,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
+from headstock.conformance.formulas import counting_operations
 from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import build_from
 from tests.model.any_config import buildable_configs
-from tests.model.cases import BATCH, TIME, close, counting_operations, some_ids, stirred
+from tests.model.cases import BATCH, TIME, close, some_ids, stirred
 
 
 def hold_every_law(config: ModelConfig) -> None:

@@ -170,3 +170,19 @@ def test_a_mixer_that_cannot_look_across_says_why(mixer: str) -> None:
     with pytest.raises(UserError) as caught:
         mixing(x, Frame.across(memory, QUERIES))
     assert str(caught.value).endswith(f"cannot read another sequence: {mixing.refuses[CROSS]}.")
+
+
+@both_paths
+@pytest.mark.parametrize(("batch", "n_queries", "n_keys"), [(3, 5, 0), (3, 30, 0), (0, 30, 7), (3, 0, 7)])
+@every_mixer
+def test_nothing_to_read_or_nobody_who_reads_gives_zeros(
+    mixer: str, batch: int, n_queries: int, n_keys: int, plain: bool
+) -> None:
+    ours = mixer_of(mixer)
+    x, memory = (sequence[:batch] for sequence in sequences(n_queries, n_keys))
+    for real in (None, torch.ones(batch, n_keys, dtype=torch.bool)):
+        z = ours(x, Frame.across(memory, n_queries, real_bk=real, plain=plain))
+        assert z.shape == x.shape
+        if not n_keys:
+            assert z.count_nonzero() == 0
+        z.sum().backward()

@@ -18,6 +18,7 @@ from tests.model.cases import (
     close,
     every_case,
     every_mixer,
+    every_position,
     some_ids,
 )
 
@@ -162,6 +163,46 @@ def test_a_row_does_not_depend_on_its_batch(case: Case) -> None:
         whole = model(ids)
         close(torch.cat([model(row) for row in ids.split(1)]), whole)
         close(torch.cat([model(part) for part in ids.split(2)]), whole)
+
+
+@both_paths
+@pytest.mark.parametrize("reading", READINGS)
+@every_case
+def test_pieces_of_no_tokens_anywhere_change_nothing(case: Case, reading: str, plain: bool) -> None:
+    model, ids = case.model(), some_ids()
+    model.plain = plain
+    reading = READINGS[reading]
+    real = reading.get("real", torch.ones_like(ids, dtype=torch.bool))
+    cache, logits, start = Cache(model.config.n_layers), [], 0
+    with torch.no_grad():
+        nothing = model(ids[:, :0], **{name: said[:, :0] for name, said in reading.items()})
+        assert nothing.shape == (BATCH, 0, VOCAB)
+        for size in (0, 4, 0, 5, 0):
+            piece = slice(start, start + size)
+            logits.append(model(ids[:, piece], cache=cache, **{name: said[:, piece] for name, said in reading.items()}))
+            start += size
+        close(torch.cat(logits, dim=1)[real], model(ids, **reading)[real])
+
+
+@every_mixer
+def test_a_first_piece_of_no_tokens_need_not_have_said_what_the_next_does_not(case: Case) -> None:
+    model, ids, cache = case.model(), some_ids(), Cache(2)
+    with torch.no_grad():
+        model(ids[:, :0], documents=DOCUMENTS[:, :0], real=padded("left")[:, :0], cache=cache)
+        close(model(ids, cache=cache), model(ids))
+
+
+@both_paths
+@pytest.mark.parametrize("time", [TIME, 70])
+@every_position
+def test_a_batch_of_no_rows_gives_none_and_no_gradient(case: Case, time: int, plain: bool) -> None:
+    model, ids = case.model(context=70), some_ids(batch=0, time=time)
+    model.plain = plain
+    for reading in ({}, {"real": ids == 0, "documents": ids}):
+        logits = model(ids, **reading)
+        assert logits.shape == (0, time, VOCAB)
+        logits.sum().backward()
+        assert not any(p.grad is not None and p.grad.any() for p in model.parameters())
 
 
 @pytest.mark.parametrize("variant", ["softmax+rope", "softmax1+alibi", "differential+alibi", "uniform+none"])

@@ -100,3 +100,10 @@ def test_listing_and_checking_a_published_mixer_take_its_name(publish: Publish, 
         headstock("list", "variants").out.split()
     )
     assert "rival+rope conforms" in headstock("check", "rival+rope", "--only", "cached = whole").out
+
+
+def test_one_without_a_docstring_is_listed_all_the_same(publish: Publish, headstock: Headstock) -> None:  # noqa: F811
+    publish("theirs", WEIGH_ONLY.replace('"""Softmax again, by `weigh` alone."""', ""), bare="theirs:Mine")
+    said = headstock("list", "variants")
+    assert said.status == 0
+    assert "It has no docstring." in said.out

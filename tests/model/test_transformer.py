@@ -5,7 +5,7 @@ import torch
 
 from headstock.errors import UserError
 from headstock.model.cache import Cache
-from tests.model.cases import BATCH, CONTEXT, TIME, VOCAB, Case, close, every_case, some_ids
+from tests.model.cases import BATCH, CONTEXT, TIME, VOCAB, Case, close, every_case, every_mixer, some_ids
 
 
 def test_no_blocks_leave_the_embedding_and_the_unembedding() -> None:
@@ -90,6 +90,8 @@ def test_int32_ids_are_read_like_int64() -> None:
         (some_ids(), {"real": torch.ones(BATCH, 1, dtype=torch.bool)}, r"real is bool of shape \(3, 1\)"),
         (some_ids(), {"documents": torch.zeros(BATCH, TIME)}, "documents are float32 .* give an integer for each id"),
         (some_ids(), {"documents": torch.zeros(TIME, dtype=torch.int64)}, r"documents are int64 of shape \(9,\)"),
+        (some_ids(), {"documents": torch.zeros(BATCH, TIME, dtype=torch.complex64)}, "documents are complex64"),
+        (some_ids(), {"documents": torch.zeros(BATCH, TIME, dtype=torch.uint16)}, "documents are uint16"),
     ],
 )
 def test_what_is_no_input_is_refused_in_a_sentence(
@@ -108,3 +110,32 @@ def test_a_cache_knows_how_much_it_has_read() -> None:
     model(some_ids(time=CONTEXT - 4), cache=cache)
     assert cache.length == CONTEXT
     assert cache.blocks[1].kept[0].shape == (BATCH, 4, CONTEXT, 4)
+
+
+@every_mixer
+def test_a_cache_serves_one_model_one_batch_and_one_dtype(case: Case) -> None:
+    model, cache = case.model(), Cache(2)
+    single = case.model(torch.float32)
+    other = Case("other", f"{case.variant},n_heads=2").model()
+    with torch.no_grad():
+        for empty, n_layers in ((Cache(1), 1), (Cache(3), 3)):
+            with pytest.raises(UserError, match=f"made for n_layers={n_layers}, but the model has 2: make it"):
+                model(some_ids(), cache=empty)
+        ids = some_ids(batch=1)
+        model(ids[:, :4], cache=cache)  # one row, which would spread over any batch
+        for reader, batch, sentence in (
+            (model, 3, "a batch of 1, but a batch of 3 is read"),
+            (model, 2, "a batch of 1, but a batch of 2 is read"),
+            (single, 1, "begun in float64, but the model is in float32 now"),
+            (other, 1, "what another model read"),
+        ):
+            with pytest.raises(UserError, match=sentence):
+                reader(some_ids(batch=batch, time=3), cache=cache)
+        close(model(ids[:, 4:], cache=cache), model(ids)[:, 4:])
+
+
+def test_a_cache_whose_first_reading_failed_serves_whoever_comes_next() -> None:
+    model, cache = Case("softmax", "softmax").model(), Cache(2)
+    with pytest.raises(UserError, match="the vocabulary has 17 tokens"):
+        model(torch.tensor([[VOCAB]]), cache=cache)
+    close(model(some_ids(), cache=cache), model(some_ids()))

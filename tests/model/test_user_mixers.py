@@ -11,6 +11,7 @@ import torch
 from headstock.errors import UserError
 from headstock.model.accounting import parameters
 from headstock.model.cache import Cache
+from headstock.model.config import POSITIONS
 from headstock.model.mixers import mixer_class, mixer_source
 from headstock.model.mixers.softmax import Softmax
 from headstock.model.transformer import build
@@ -28,6 +29,10 @@ class Mine(ScoreMixer):
     def weigh(self, scores_bhqk, visible_bhqk):
         return masked_softmax(scores_bhqk, visible_bhqk)
 '''
+
+
+def declaring(line: str) -> str:
+    return f"{WEIGH_ONLY}\n    {line}\n"
 
 
 @pytest.fixture
@@ -81,15 +86,23 @@ def test_a_file_is_one_class_until_it_is_edited(here: Path) -> None:
     [
         (None, "mine.py:Mine", "there is no file mine.py: a mixer of your own is named as file.py:Class."),
         (WEIGH_ONLY, "mine.py:Mien", "mine.py has no class 'Mien': did you mean 'Mine'?"),
-        (WEIGH_ONLY, "mine.py:", "mine.py has no class ''"),
+        (WEIGH_ONLY, "mine.py:", "mine.py: is half a name"),
+        (WEIGH_ONLY, "mine.py", "mine.py names a file and no class in it: write mine.py:Class."),
+        ("", "mine.py:Mine", "mine.py has no class 'Mine': it has no mixer at all."),
+        (WEIGH_ONLY, "mine.py:Miner", "mine.py has no class 'Miner': did you mean 'Mine'?"),
         (WEIGH_ONLY, "mine.py:masked_softmax", "mine.py:masked_softmax is no mixer: derive it from"),
         ("class Mine: pass", "mine.py:Mine", "mine.py:Mine is no mixer: derive it from"),
         (WEIGH_ONLY.replace("weigh(", "wiegh("), "mine.py:Mine", "mine.py:Mine is unfinished: give it weigh."),
         ("def (", "mine.py:Mine", "mine.py cannot be read as Python: SyntaxError"),
-        ("1 / 0", "mine.py:Mine", "mine.py cannot be read as Python: ZeroDivisionError: division by zero."),
+        ("1 / 0", "mine.py:Mine", "mine.py cannot be imported at line 1: ZeroDivisionError: division by zero."),
         ("import no_such_package", "mine.py:Mine", "ModuleNotFoundError: No module named 'no_such_package'"),
         (None, "no_such_package.mine:Mine", "cannot import no_such_package.mine: No module named 'no_such_package'"),
-        (None, ":Mine", "cannot be imported"),
+        ("\nimport sys\nsys.exit(0)", "mine.py:Mine", "mine.py cannot be imported at line 3: SystemExit: 0."),
+        ("raise SystemExit", "mine:Mine", "mine cannot be imported: SystemExit."),
+        (declaring("refuses = ['rope']"), "mine.py:Mine", "mine.py:Mine has a refuses without reasons: write a dict"),
+        (declaring("refuses = {'ropee': 'no'}"), "mine.py:Mine", "refuses 'ropee', which there is not: did you mean"),
+        (declaring(f"refuses = dict.fromkeys({POSITIONS}, 'no')"), "mine.py:Mine", "refuses every position: leave one"),
+        (None, ":Mine", ":Mine is half a name: a mixer of your own is named as file.py:Class or module:Class."),
         ("def (", "mine:Mine", "mine cannot be imported: SyntaxError"),
         (None, "__main__:Mine", "a mixer defined in __main__ cannot be found again by other processes"),
     ],

@@ -54,7 +54,7 @@ def _variants() -> dict[str, Any]:
 def _mixer(name: str, kind: Any) -> dict[str, Any]:
     return {
         "name": name,
-        "meaning": (kind.__doc__ or "").strip().splitlines()[0],
+        "meaning": next(iter((kind.__doc__ or "").strip().splitlines()), "It has no docstring."),
         "weights_are": kind.weights_are,
         "floor": kind.is_floor,
         "refuses": list(kind.refuses),

@@ -210,7 +210,7 @@ def _notes(found: "Cost") -> list[str]:
     ]
     if found.growth:
         notes.append("In brackets: the 95 % interval of least squares on logarithms, by Student's t.")
-    longest = found.lengths[-1]
+    longest = max(one.length for one in found.measured)
     stored = {arm.label: found.weights_bytes[arm.label][longest] for arm in found.variants}
     by_size: dict[int, list[str]] = {}
     for label, size in stored.items():

@@ -1,6 +1,5 @@
 """What a mixer says it costs is what it costs: parameters, operations, bytes of the cache, memory."""
 
-import math
 from typing import Any
 
 import torch
@@ -8,6 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from headstock.conformance.check import Finding, NotApplicableError, check, failed, passed
 from headstock.conformance.trial import BATCH, CONTEXT, TIME, Trial
+from headstock.instruments.growth import exponent
 from headstock.instruments.memory import peak_bytes
 from headstock.model.accounting import cache_bytes, flops_per_token, parameters
 from headstock.model.cache import Cache
@@ -38,7 +38,7 @@ def operations_are_the_formula(trial: Trial) -> Finding:
     found = []
     for time in (TIME, CONTEXT):
         model = trial.model(torch.float32, plain=True)
-        with _counting_operations() as counter:
+        with counting_operations() as counter:
             model(trial.ids(time=time))
         finding = _equal(
             counter.get_total_flops(),
@@ -51,7 +51,7 @@ def operations_are_the_formula(trial: Trial) -> Finding:
     return found[-1]
 
 
-def _counting_operations() -> FlopCounterMode:
+def counting_operations() -> FlopCounterMode:
     """torch's counter, taught to see triangular solutions: half a square of multiplications a right-hand side."""
 
     def solving(matrix: torch.Size, right: torch.Size, *_: Any, out_shape: Any, **__: Any) -> int:
@@ -105,14 +105,7 @@ def memory_is_linear(trial: Trial) -> Finding:
                 model(ids).square().mean().backward()
 
         peaks.append(peak_bytes(train))
-    exponent = _slope([math.log(length) for length in LENGTHS], [math.log(peak) for peak in peaks])
-    said = f"the peak grows with the length to the power {exponent:.2f}, {EXPONENT} allowed"
+    power = exponent(LENGTHS, peaks)
+    said = f"the peak grows with the length to the power {power:.2f}, {EXPONENT} allowed"
     sizes = " → ".join(f"{peak / 1e6:.1f}" for peak in peaks)
-    return (passed if exponent <= EXPONENT else failed)(f"{said} ({sizes} MB)")
-
-
-def _slope(x: list[float], y: list[float]) -> float:
-    """Give the slope of the line through points by least squares."""
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    rise = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
-    return rise / sum((a - mean_x) ** 2 for a in x)
+    return (passed if power <= EXPONENT else failed)(f"{said} ({sizes} MB)")

@@ -35,10 +35,11 @@ A_CHANGE = 1e-6
 
 @check(
     "weights are as declared",
-    usually="`weights_are` claims more than `weigh` keeps, or the weights are computed in the model's narrow dtype",
+    usually="`weights_are` claims something else than `weigh` gives, or the weights are computed in the model's narrow "
+    "dtype",
 )
 def weights_are_as_declared(trial: Trial) -> Finding:
-    """Normalised rows are none below zero and sum to 1; all weights are finite; none are shown where there are none."""
+    """Normalised rows sum to 1, none below 0; some signed ones are below; all are finite; none shown where none are."""
     declared = trial.kind.weights_are
     if declared == "none":
         try:
@@ -46,7 +47,7 @@ def weights_are_as_declared(trial: Trial) -> Finding:
         except UserError as error:
             return passed(f"refused: {error}")
         return failed('weights are shown, but declared "none"')
-    furthest = 0.0
+    furthest, some_negative = 0.0, False
     for dtype, allowed in ((torch.float64, 1e-10), (torch.bfloat16, SUMS_IN_BFLOAT16)):
         for reading in trial.readings:
             sees_something = trial.sees(reading).any(-1)
@@ -56,6 +57,7 @@ def weights_are_as_declared(trial: Trial) -> Finding:
                     return failed(f"some are not finite ({where})")
                 if weights.dtype not in (torch.float32, torch.float64):
                     return failed(f"they are {str(weights.dtype).removeprefix('torch.')}, not float32 or wider")
+                some_negative = some_negative or bool((weights < 0).any())
                 if declared != "normalised":
                     continue
                 if bool((weights < 0).any()):
@@ -69,6 +71,8 @@ def weights_are_as_declared(trial: Trial) -> Finding:
                 furthest = max(furthest, off)
     if declared == "normalised":
         return passed(f"rows sum to 1 within {furthest:.1e}, {SUMS_IN_BFLOAT16:.0e} allowed, none below 0")
+    if declared == "signed" and not some_negative:
+        return failed("declared signed, but none is below 0")
     return passed(f"{declared}, all finite")
 
 

@@ -143,7 +143,7 @@ class Report:
             lines.append(_filled(f"{name}: {failures[0].law}", "  ", width, "    "))
             found: dict[str, list[str]] = {}
             for outcome in failures:
-                found.setdefault(outcome.found, []).append(outcome.position)
+                found.setdefault(outcome.found.rstrip("."), []).append(outcome.position)
             lines += [_filled(f"{', '.join(at)}: {said}.", "    ", width, "      ") for said, at in found.items()]
             lines.append(_filled(f"usually: {failures[0].usually}.", "    ", width, "      "))
         return lines

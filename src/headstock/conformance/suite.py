@@ -32,7 +32,10 @@ PREFERRED = ("rope", "alibi", "learned")
 """Where one position stands for all: those whose places the mixer itself meets first."""
 
 
-@check("it reads", usually="the class cannot be built from (config, layer), or an evaluation raises")
+@check(
+    "it reads",
+    usually="the class cannot be built from (config, layer), `weigh` gives back no weights, or an evaluation raises",
+)
 def it_reads(trial: Trial) -> Finding:
     """A model of it can be built, and gives finite logits of the right shape, fast and plain."""
     for path, model in paths(trial):
@@ -123,13 +126,16 @@ def check_mixer(
     Raises UserError where there is no such mixer or check, or the mixer cannot have these sizes.
     """
     given = parse_variant(variant)
+    for key in ("vocab_size", "context"):
+        if key in given:
+            raise UserError(f"{key!r} is not a setting here: the suite chooses its own; leave {key} out.")
     kind = mixer_class(given["mixer"])
     if "position" in given:
         configs = [config_of(variant, **SIZES)]
     else:
         allowed = [position for position in POSITIONS if position not in kind.refuses]
-        configs = [config_of(variant, **SIZES, position=position) for position in allowed]
-        configs = [config for config in configs if _fits(config)] or configs[:1]
+        configs = [config for position in allowed if (config := _fitting(variant, position)) is not None]
+        configs = configs or [config_of(variant, **SIZES, position=allowed[0])]  # which says what is wrong
     return _report(variant, configs, only, full, on_outcome)
 
 
@@ -153,12 +159,15 @@ def usual_position(positions: Sequence[str]) -> str:
     return next((position for position in PREFERRED if position in positions), positions[0])
 
 
-def _fits(config: ModelConfig) -> bool:
+def _fitting(variant: str, position: str) -> ModelConfig | None:
+    """Give the config at a position; None where a key or the mixer excludes it."""
     try:
-        mixer_class(config.mixer).check(config)
+        config = config_of(variant, **SIZES, position=position)
+        with told_of(config.mixer):
+            mixer_class(config.mixer).check(config)
     except UserError:
-        return False
-    return True
+        return None
+    return config
 
 
 def check_names() -> list[str]:
@@ -177,7 +186,8 @@ def _report(
         if name not in check_names():
             raise UserError(f"there is no check {name!r}: {near_name(name, check_names())}")
     for config in configs:
-        mixer_class(config.mixer).check(config)
+        with told_of(config.mixer):
+            mixer_class(config.mixer).check(config)
         if not config.n_layers:
             raise UserError("a model without blocks has no mixer to check: choose n_layers of 1 or more.")
     usual = usual_position([config.position for config in configs])

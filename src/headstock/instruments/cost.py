@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
-from statistics import fmean, median, quantiles
+from statistics import median, quantiles
 from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from headstock.errors import UserError
+from headstock.instruments.growth import exponent_with_interval
 from headstock.instruments.memory import free_bytes, peak_bytes
 from headstock.model.accounting import parameters
 from headstock.model.config import ModelConfig
@@ -176,7 +177,8 @@ def cost_by_length(
         if config.context < lengths[-1]:
             raise UserError(f"{label} has a context of {config.context} tokens: measure no more, or give it a longer.")
     watch = watch or (lambda done, total, said: None)
-    arms = [_Arm(label, config, plain, torch.device(device)) for label, config in configs.items()]
+    held = torch.device(device)
+    arms = [_Arm(label, _that_fits(label, config, lengths, held), plain, held) for label, config in configs.items()]
     cells, left_out = _counted(arms, lengths, batch, watch)
     if not cells:
         raise UserError(f"nothing was measured: {left_out[0]}")
@@ -193,6 +195,36 @@ def cost_by_length(
         weights_bytes={arm.label: {n: arm.weights_bytes(n, batch) for n in lengths} for arm in arms},
         left_out=tuple(left_out),
         environment=_environment(torch.device(device)),
+    )
+
+
+def _that_fits(label: str, config: ModelConfig, lengths: Sequence[int], device: torch.device) -> ModelConfig:
+    """Give the config, its context cut to the longest length whose tables of places fit into memory.
+
+    Raises UserError where its numbers do not even fit at the shortest.
+    """
+    free = free_bytes(device)
+    if free is None:
+        return config
+    for context in (config.context, *reversed(lengths)):
+        cut = config.model_copy(update={"context": context, "n_layers": 1})
+        needed = _bytes_of_numbers(cut)
+        if needed <= SHARE_OF_FREE * free:
+            return cut
+    raise UserError(f"nothing was measured: {_left_out(label, lengths[0], needed, free)}")
+
+
+def _bytes_of_numbers(config: ModelConfig) -> int:
+    """Count the bytes of a model's numbers and of its block's gradients."""
+    with told_of(config.mixer):
+        counted = parameters(config)
+    return (counted.total + counted.blocks) * torch.float32.itemsize
+
+
+def _left_out(label: str, length: int, needed: int, free: int) -> str:
+    return (
+        f"{label} is left out at {length:,} tokens: it would take some {_gibibytes(needed)} of memory, "
+        f"and {_gibibytes(free)} are free."
     )
 
 
@@ -353,10 +385,7 @@ def _counted(arms: Sequence[_Arm], lengths: Sequence[int], batch: int, watch: Wa
         for arm in arms:
             needed, free = _needed(arm, length, batch, cells), free_bytes(arm.device)
             if free is not None and needed > SHARE_OF_FREE * free:
-                left_out.append(
-                    f"{arm.label} is left out at {length:,} tokens: it would take some {_gibibytes(needed)} of memory, "
-                    f"and {_gibibytes(free)} are free."
-                )
+                left_out.append(_left_out(arm.label, length, needed, free))
                 continue
             for part, way in arm.ways(length, batch).items():
                 for step in get_args(Pass):
@@ -369,6 +398,8 @@ def _counted(arms: Sequence[_Arm], lengths: Sequence[int], batch: int, watch: Wa
 
 def _needed(arm: _Arm, length: int, batch: int, before: Sequence[_Cell]) -> int:
     """Foresee the bytes of a length: by formula alone at first, then from the longest one measured."""
+    if length > arm.config.context:  # whose tables alone are too large
+        return _bytes_of_numbers(arm.config.model_copy(update={"context": length}))
     linear = not arm.plain and mixer_class(arm.config.mixer).memory_is_linear(arm.config)
     measured = [cell for cell in before if cell.arm is arm]
     if measured:
@@ -424,19 +455,6 @@ def _growths(measured: Sequence[Measured]) -> Iterator[Growth]:
             cost = [one.median_seconds if quantity == "seconds" else one.peak_bytes for one in longest]
             if min(cost) > 0:
                 yield Growth(label, part, step, quantity, *exponent_with_interval(lengths, cost), lengths)
-
-
-def exponent_with_interval(lengths: Sequence[float], cost: Sequence[float]) -> tuple[float, float, float]:
-    """Give p of cost ~ length^p and its 95 % interval: least squares on logarithms, Student's t. For three or more."""
-    from scipy.stats import t as student
-
-    x, y = ([math.log(value) for value in values] for values in (lengths, cost))
-    n, mean_x, mean_y = len(x), fmean(x), fmean(y)
-    spread = sum((one - mean_x) ** 2 for one in x)
-    slope = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
-    left = sum((b - mean_y - slope * (a - mean_x)) ** 2 for a, b in zip(x, y, strict=True))
-    half = float(student.ppf(0.975, n - 2)) * math.sqrt(left / (n - 2) / spread)
-    return slope, slope - half, slope + half
 
 
 def _environment(device: torch.device) -> dict[str, str]:

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
+from headstock.model.config import ModelConfig
+
 State = tuple[Tensor, ...]
 """What a recurrent mixer remembers, each tensor (batch, …). Never changed in place."""
 
@@ -49,6 +52,8 @@ class Cache:
         """Tokens read whose keys and values are no longer kept."""
         self.real_bk: Tensor | None = None
         self.document_bk: Tensor | None = None
+        self.reader: tuple[ModelConfig, int, torch.dtype] | None = None
+        """Config, batch and dtype of the model that reads; None before it does."""
 
     @property
     def n_bytes(self) -> int:
@@ -59,19 +64,45 @@ class Cache:
     def reading(self) -> Iterator[None]:
         """Stand again where it stood, should the reading inside fail half-way."""
         blocks = [(block.kept, block.state) for block in self.blocks]
-        rest = self.length, self.forgotten, self.real_bk, self.document_bk
+        rest = self.length, self.forgotten, self.real_bk, self.document_bk, self.reader
         try:
             yield
         except BaseException:
             for block, (kept, state) in zip(self.blocks, blocks, strict=True):
                 block.kept, block.state = kept, state
-            self.length, self.forgotten, self.real_bk, self.document_bk = rest
+            self.length, self.forgotten, self.real_bk, self.document_bk, self.reader = rest
             raise
+
+    def serve(self, config: ModelConfig, batch: int, dtype: torch.dtype) -> None:
+        """Raise UserError for another reader than before: states would spread over a batch, not only fail to fit."""
+        if len(self.blocks) != config.n_layers:
+            raise UserError(
+                f"the cache is made for n_layers={len(self.blocks)}, but the model has {config.n_layers}: make it by "
+                f"Cache(model.config.n_layers)."
+            )
+        if self.reader is None:
+            self.reader = config, batch, dtype
+        config_before, batch_before, dtype_before = self.reader
+        if config != config_before:
+            raise UserError(
+                f"the cache remembers what another model read ({config_before.variant}), not this one "
+                f"({config.variant}): give each model a cache of its own."
+            )
+        if batch != batch_before:
+            raise UserError(
+                f"the cache remembers a batch of {batch_before}, but a batch of {batch} is read: give each batch a "
+                f"cache of its own."
+            )
+        if dtype != dtype_before:
+            was, now = (str(name).removeprefix("torch.") for name in (dtype_before, dtype))
+            raise UserError(f"the cache was begun in {was}, but the model is in {now} now: begin a new one.")
 
     def extend_reading(
         self, real_bq: Tensor | None, document_bq: Tensor | None, ids_bq: Tensor
     ) -> tuple[Tensor | None, Tensor | None]:
         """Append which of the new tokens are real and what document they belong to; give both for all tokens."""
+        if not ids_bq.shape[1]:  # of no tokens nothing is said
+            return self.real_bk, self.document_bk
         before = ids_bq.new_zeros(ids_bq.shape[0], self.length)
         if self.real_bk is not None or real_bq is not None:
             old = torch.ones_like(before, dtype=torch.bool) if self.real_bk is None else self.real_bk

@@ -157,6 +157,9 @@ class ModelConfig(Settings):
             raise UserError("qkv_bias=true has nothing to act on where the token itself is query, key and value.")
         if self.output_bias and not self.output_map:
             raise UserError("output_bias=true has nothing to act on without an output map: set output_map=true.")
+        for key, value in (("soft_cap", self.soft_cap), ("norm_eps", self.norm_eps)):
+            if value is not None and not 1e-30 <= value <= 1e30:
+                raise UserError(f"{key}={value} comes near what float32 cannot hold: choose one from 1e-30 to 1e30.")
         if self.tied and self.unembed_bias:
             raise UserError("a tied unembedding has no bias: set unembed_bias=false or tied=false.")
         return self

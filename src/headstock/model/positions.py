@@ -150,7 +150,7 @@ def refuse_past_table(visible: Visible, context: int, what: str) -> None:
 
 def _length_past(visible: Visible, end: int) -> int:
     """Give the length of the longest sequence if it is above `end`, else 0; the tokens are read only if need be."""
-    if visible.before + visible.n_keys <= end:
+    if visible.before + visible.n_keys <= end or not visible.key_positions.numel():
         return 0
     length = int(visible.key_positions.max()) + 1
     return length if length > end else 0

@@ -176,6 +176,7 @@ class Transformer(nn.Module):
         config, dtype, device = self.config, self.embed.weight.dtype, ids_bq.device
         n_keys = ids_bq.shape[1]
         if cache is not None:
+            cache.serve(config, ids_bq.shape[0], dtype)
             real, documents = cache.extend_reading(real, documents, ids_bq)
             n_keys = cache.length - cache.forgotten
         visible = Visible(
@@ -206,13 +207,17 @@ class Transformer(nn.Module):
         return slopes.to(device, exact)
 
 
+_NUMBERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+"""What documents may be numbered in: torch neither sorts nor gathers all other integers."""
+
+
 def refuse_input(ids_bq: Tensor, real: Tensor | None, documents: Tensor | None) -> None:
     """Raise UserError where ids are no integers (batch, time), or real or documents do not say one thing of each."""
     if ids_bq.ndim != 2 or ids_bq.dtype not in (torch.int64, torch.int32):
         raise UserError(f"ids are {_described(ids_bq)}: give integers of shape (batch, time).")
     if real is not None and (real.dtype != torch.bool or real.shape != ids_bq.shape):
         raise UserError(f"real is {_described(real)}: give a bool for each id, of shape {tuple(ids_bq.shape)}.")
-    if documents is not None and (documents.is_floating_point() or documents.shape != ids_bq.shape):
+    if documents is not None and (documents.dtype not in _NUMBERS or documents.shape != ids_bq.shape):
         raise UserError(
             f"documents are {_described(documents)}: give an integer for each id, of shape {tuple(ids_bq.shape)}."
         )

@@ -163,5 +163,5 @@ class Visible:
         if self.slopes_h is None:
             return None
         distance = (self.query_positions[..., :, None] - self.key_positions[..., None, :]).abs()
-        distance = distance.view(-1, 1, *distance.shape[-2:]).to(self.slopes_h.dtype)
-        return pad(-self.slopes_h[:, None, None] * distance, (self.leading, 0))
+        distance = (distance if distance.ndim == 3 else distance[None]).to(self.slopes_h.dtype)
+        return pad(-self.slopes_h[:, None, None] * distance[:, None], (self.leading, 0))

@@ -112,6 +112,12 @@ def test_its_gradient_is_the_closed_form_and_that_of_finite_differences(row: lis
     close(jacobian, expected)  # diag(√w) − √w √wᵀ / Σ √w, of Peters et al.
 
 
+def test_its_second_derivative_is_that_of_finite_differences() -> None:
+    scores = torch.tensor([0.3, -0.2, 0.9, -4.0, 0.1], dtype=torch.float64, requires_grad=True)
+    assert (weigh(scores) > 0).tolist() == [True, True, True, False, True]
+    assert torch.autograd.gradgradcheck(weigh, (scores,))
+
+
 def test_it_stores_its_weights_when_short_and_goes_by_blocks_when_long() -> None:
     model = Case("entmax15", "entmax15+rope").model(torch.float32)
     assert kernel_that_ran(model, some_ids()) == "plain"

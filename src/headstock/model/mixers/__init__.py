@@ -6,7 +6,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ from types import ModuleType
 from typing import get_args
 
 from headstock.errors import UserError, near_name
-from headstock.model.mixers.base import Mixer, WeightsAre
+from headstock.model.config import POSITIONS, ModelConfig
+from headstock.model.mixers.base import CROSS, Mixer, WeightsAre
 
 _NAMED = {
     "uniform": "uniform:Uniform",
@@ -73,14 +74,20 @@ def mixer_class(reference: str) -> type[Mixer]:
     if reference in _NAMED:
         file, name = _NAMED[reference].split(":")
         return getattr(importlib.import_module(f"{__name__}.{file}"), name)  # type: ignore[no-any-return]
+    if reference.endswith(".py"):
+        raise UserError(f"{reference} names a file and no class in it: write {reference}:Class.")
     if ":" not in reference:
         return _published_class(reference)
     place, _, name = reference.rpartition(":")
+    if not (place and name):
+        raise UserError(f"{reference} is half a name: a mixer of your own is named as file.py:Class or module:Class.")
     module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place)
     found = getattr(module, name, None)
     if found is None:
         classes = [n for n, c in vars(module).items() if inspect.isclass(c) and issubclass(c, Mixer)]
-        raise UserError(f"{place} has no class {name!r}: {near_name(name, classes)}")
+        classes = [n for n in classes if getattr(module, n).__module__ == module.__name__] or classes
+        near = near_name(name, classes) if classes else "it has no mixer at all."
+        raise UserError(f"{place} has no class {name!r}: {near}")
     if not (inspect.isclass(found) and issubclass(found, Mixer)):
         raise UserError(f"{reference} is no mixer: derive it from headstock.model.mixers.base.ScoreMixer.")
     if inspect.isabstract(found):
@@ -88,7 +95,20 @@ def mixer_class(reference: str) -> type[Mixer]:
         raise UserError(f"{reference} is unfinished: give it {missing}.")
     if getattr(found, "weights_are", None) not in get_args(WeightsAre):
         raise UserError(f"{reference} does not say what its weights_are: one of {', '.join(get_args(WeightsAre))}.")
+    _refuse_declarations(reference, found)
     return found
+
+
+def _refuse_declarations(reference: str, kind: type[Mixer]) -> None:
+    known = {*POSITIONS, *ModelConfig.model_fields, CROSS} - {"position"}
+    refuses: object = kind.refuses
+    if not (isinstance(refuses, Mapping) and all(isinstance(reason, str) for reason in refuses.values())):
+        raise UserError(f"{reference} has a refuses without reasons: write a dict, such as {{'alibi': 'why'}}.")
+    for name in refuses:
+        if name not in known:
+            raise UserError(f"{reference} refuses {name!r}, which there is not: {near_name(str(name), known)}")
+    if set(POSITIONS) <= set(refuses):
+        raise UserError(f"{reference} refuses every position: leave one, such as none, out of its refuses.")
 
 
 def _published_class(name: str) -> type[Mixer]:
@@ -119,15 +139,19 @@ def told_of(reference: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if reference in _NAMED:
             raise
         files = {inspect.getfile(kind) for kind in mixer_class(reference).__mro__ if issubclass(kind, Mixer)}
         files = {file for file in files if not Path(file).is_relative_to(Path(__file__).parent)}
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
         at = f" at line {lines[-1]}" if lines else ""
-        said = str(error).rstrip(".")
-        raise UserError(f"{reference} failed{at}: {type(error).__name__}: {said}.") from error
+        raise UserError(f"{reference} failed{at}: {_said(error)}.") from error
+
+
+def _said(error: BaseException) -> str:
+    """Give the kind of what was raised, and its words where it has any, without a full stop."""
+    return f"{type(error).__name__}: {error}".rstrip(": .")
 
 
 def mixer_source(reference: str) -> str | None:
@@ -149,8 +173,8 @@ def _module_by_name(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise UserError(f"cannot import {name}: {error}; install it or name the file, as file.py:Class.") from None
-    except Exception as error:  # the module's own
-        raise UserError(f"{name} cannot be imported: {type(error).__name__}: {error}.") from error
+    except (Exception, SystemExit) as error:  # the module's own
+        raise UserError(f"{name} cannot be imported: {_said(error)}.") from error
 
 
 def _module_from_file(path: Path) -> ModuleType:
@@ -167,7 +191,10 @@ def _module_from_file(path: Path) -> ModuleType:
     sys.modules[key] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[key]
-        raise UserError(f"{path} cannot be read as Python: {type(error).__name__}: {error}.") from error
+        how = "read as Python" if isinstance(error, SyntaxError) else "imported"
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        at = f" at line {lines[-1]}" if lines else ""
+        raise UserError(f"{path} cannot be {how}{at}: {_said(error)}.") from error
     return module

@@ -308,6 +308,11 @@ class ScoreMixer(HeadMixer):
         return shared_by_groups(k_bhkd, self.heads.query_heads)
 
     def _averaged(self, weights_bhqk: Tensor, heads: Heads) -> Tensor:
+        wanted = (len(heads.q_bhqd), self.heads.output_heads, heads.q_bhqd.shape[2], heads.k_bhkd.shape[2])
+        given = getattr(weights_bhqk, "shape", None)  # of a user's mixer: another one might be spread without a word
+        if given != wanted:
+            said = type(weights_bhqk).__name__ if given is None else f"weights of shape {tuple(given)}"
+            raise UserError(f"{type(self).__name__} gives {said} instead of (batch, head, query, key), {wanted}.")
         return weights_bhqk.to(heads.v_bhkd.dtype) @ shared_by_groups(heads.v_bhkd, self.heads.output_heads)
 
     @classmethod

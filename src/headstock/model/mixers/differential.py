@@ -93,7 +93,7 @@ class Differential(ScoreMixer):
         less = self.lambda_now()
         bidirectional_alibi = visible.slopes_h is not None and not visible.causal
         if q_bhqd.device.type == "cpu" and not bidirectional_alibi:
-            if visible.n_queries < FEWEST:
+            if visible.n_queries < FEWEST or not k_bhkd.numel():  # or there is nothing to average
                 return None
             note("blockwise")
             return differencing(wide(q_bhqd), wide(k_bhkd), wide(v_bhkd), less, visible).to(v_bhkd.dtype)

@@ -48,6 +48,8 @@ class Passage:
 
         Raises UserError where a document goes on after another: by then the state has left it.
         """
+        if not visible.n_queries:  # nothing to walk over
+            return cls(None, None)
         real_bk, document_bk = visible.real_bk, visible.document_bk
         first = visible.before + visible.n_keys - visible.n_queries
         if document_bk is not None:
