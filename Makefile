@@ -29,10 +29,11 @@ lint: $(DEVELOPMENT)  ## ruff: rules and format
 types: $(DEVELOPMENT)  ## mypy, strict
 	$(BIN)/mypy
 
-bench: $(DEVELOPMENT)  ## training speed as a ratio, and false claims by simulation: what docs/performance.md and docs/statistics.md print
+bench: $(DEVELOPMENT)  ## speed of training and of mixing as ratios, and false claims by simulation: what docs/performance.md and docs/statistics.md print
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/training.py --matrix
 	$(BIN)/python benchmarks/verdicts.py --families 2000
+	$(BIN)/python benchmarks/mixing.py
 
 docs: $(DEVELOPMENT)  ## run every command and snippet of README and docs/
 	$(BIN)/pytest -n 2 tests/test_docs.py

@@ -63,7 +63,7 @@ def _near_float64(trial: Trial, dtype: torch.dtype, allowed: float) -> Finding:
     "use logsigmoid and logsumexp",
 )
 def extreme_scores_stay_finite(trial: Trial) -> Finding:
-    """With maps a thousand times as large, weights, logits and gradients are finite in float32."""
+    """With maps a hundred times as large, scores ten thousand, weights, logits and gradients are finite in float32."""
     wrong = []
     for path, plain in (("fast", False), ("plain", True)):
         for reading in (WHOLE, EMPTY):

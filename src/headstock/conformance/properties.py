@@ -95,13 +95,13 @@ def hidden_keys_weigh_nothing(trial: Trial) -> Finding:
 
 
 def sharpened(trial: Trial, *, plain: bool = True) -> Transformer:
-    """Give a model of float32 whose scores are extreme: the mixers' maps are a thousand times as large."""
+    """Give a model of float32 whose scores are extreme: the mixers' maps are a hundred times as large."""
     model = trial.model(torch.float32, plain=plain)
     with torch.no_grad():
         for mixer in mixers(model):
             for parameter in mixer.parameters():
                 if parameter.ndim >= 2:
-                    parameter.mul_(1e3)
+                    parameter.mul_(1e2)
     return model
 
 

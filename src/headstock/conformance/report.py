@@ -7,6 +7,8 @@ from typing import Any
 from headstock.conformance.check import Status
 
 MARK: dict[Status | None, str] = {"passed": "ok", "failed": "FAIL", "not applicable": "-", "skipped": "skip", None: ""}
+MANY = 3
+"""Failed checks from which on most follow from one of them."""
 SHORT = {"sinusoidal": "sinus.", "rope-interleaved": "rope-i."}
 """Positions whose names are too long for the head of a column."""
 
@@ -137,7 +139,7 @@ class Report:
         return ["\n".join(lines)]
 
     def _failures(self, width: int) -> list[str]:
-        lines = ["Failed"]
+        lines = ["Failed" if len(self.failed_checks) < MANY else "Failed; begin with the first, for others may follow"]
         for name in self.failed_checks:
             failures = [outcome for outcome in self.failures if outcome.check == name]
             lines.append(_filled(f"{name}: {failures[0].law}", "  ", width, "    "))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from headstock.errors import UserError
 from headstock.model.attention import dot_products, shared_by_groups, wide
 from headstock.model.blockwise import by_blocks
-from headstock.model.config import POSITIONS, ModelConfig
+from headstock.model.config import POSITIONS, TOPK_KEYS, ModelConfig
 from headstock.model.dropout import dropout
 from headstock.model.frame import Frame
 from headstock.model.heads import Heads
@@ -101,6 +101,10 @@ class Mixer(nn.Module, ABC):
                 raise UserError(f"{config.mixer} cannot use {key}={said}: {cls.refuses[key]}; leave {key} out.")
         if config.k is not None and "k" not in cls.reads:
             raise UserError(f"{config.mixer} has no use for k={config.k}: it chooses no keys; leave k out.")
+        if config.k is None and "k" in cls.reads:
+            raise UserError(
+                f"{config.mixer} needs to know how many keys it averages: give a number, such as k={TOPK_KEYS}."
+            )
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from headstock.errors import UserError
 from headstock.model.attention import masked_softmax
-from headstock.model.config import TOPK_KEYS, ModelConfig
+from headstock.model.config import ModelConfig
 from headstock.model.mixers.base import ScoreMixer
 from headstock.model.shapes import Scores, VisibleTensor, Weights
 
@@ -24,16 +23,6 @@ class TopK(ScoreMixer):
 
     weights_are = "normalised"
     reads: ClassVar = frozenset({"k"})
-
-    @classmethod
-    def check(cls, config: ModelConfig) -> None:
-        """There is a k."""
-        super().check(config)
-        if config.k is None:
-            raise UserError(
-                f"{config.mixer} needs to know how many keys it averages: give a number, such as k={TOPK_KEYS}, or "
-                f"choose softmax, which averages all."
-            )
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__(config, layer)
