@@ -34,15 +34,13 @@ _NAMED = {
     "retention": "retention:Retention",
     "lstm": "lstm:LSTM",
 }
+GROUP = "headstock.mixers"
+"""The entry-point group under which an installed package publishes mixers by name."""
 
 
 def mixer_names() -> list[str]:
     """Give the names that ModelConfig.mixer knows, from the plainest average on."""
     return list(_NAMED)
-
-
-GROUP = "headstock.mixers"
-"""The entry-point group under which an installed package publishes mixers by name."""
 
 
 @dataclass(frozen=True)
