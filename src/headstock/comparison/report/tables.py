@@ -89,7 +89,7 @@ def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
     """Give what each arm costs on the task, and beside each figure how far it is from the baseline's."""
     groups = [
         Group("numbers that training changes", ["all", "non-embedding", "d_ff"]),
-        Group("bytes and operations", ["FLOPs a token, forward", "full cache"]),
+        Group("operations and bytes", ["FLOPs a token, forward", "full cache"]),
         Group("a training step", ["median", "kernel that ran"]),
     ]
     rows = []
