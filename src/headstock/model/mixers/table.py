@@ -7,9 +7,10 @@ from torch import nn
 
 from headstock.model.attention import masked_softmax
 from headstock.model.config import ModelConfig
+from headstock.model.heads import Heads
 from headstock.model.mixers.base import HeadSizes, ScoreMixer
 from headstock.model.positions import refuse_past_table
-from headstock.model.shapes import Keys, Queries, Scores, VisibleTensor, Weights
+from headstock.model.shapes import Keys, Mixed, Queries, Scores, VisibleTensor, Weights
 from headstock.model.visibility import Visible
 
 
@@ -59,6 +60,15 @@ class Table(ScoreMixer):
         looked_up = self.table_hqk[:, queries[..., :, None], keys[..., None, :]]
         scores = looked_up if looked_up.ndim == 3 else looked_up.transpose(0, 1)
         return super().score(q_bhqd, k_bhkd, visible) + scores
+
+    def mix(self, heads: Heads) -> Mixed:
+        """Store every weight: the table is a square already, and each block of queries would send it all a gradient."""
+        return self.mix_plainly(heads)
+
+    @classmethod
+    def memory_is_linear(cls, config: ModelConfig) -> bool:
+        """A square of weights beside a square of scores."""
+        return False
 
     def weigh(self, scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Weights:
         """Softmax over the visible keys."""
