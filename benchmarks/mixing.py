@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from headstock.comparison.matching import matched
-from headstock.model.attention import fused_attention, shared_by_groups, widened
 from headstock.model.config import config_of
 from headstock.model.frame import Frame
 from headstock.model.heads import Heads
@@ -37,12 +36,7 @@ ARMS = ["softmax", "differential", "differential2"]
 
 def padded(mixer: Differential, heads: Heads) -> Tensor:
     """The best that fused calls can do for differential: one, of queries and keys as wide as the values."""
-    width = mixer.heads.value_size
-    keys = widened(mixer.key_for_each_query_head(heads.k_bhkd), width)
-    values = shared_by_groups(heads.v_bhkd, mixer.heads.output_heads).repeat_interleave(2, dim=1)
-    scale = mixer.heads.key_size**-0.5
-    averages = fused_attention(widened(heads.q_bhqd, width), keys, values, heads.visible, scale)
-    return averages[:, 0::2] - mixer.lambda_now() * averages[:, 1::2]
+    return mixer.mix_padded(heads.q_bhqd, heads.k_bhkd, heads.v_bhkd, heads.visible)
 
 
 def mixing(mixer: ScoreMixer, mix: Callable[[Heads], Tensor], batch: int, length: int) -> Step:

@@ -91,8 +91,8 @@ def _evaluations() -> str:
         + _filled(
             "As read off the operations that ran on a CPU, without padding: at 64 tokens, at 1,024, plainly "
             "(`model.plain = True`), and for one token after a cache of 64. `plain` stores every weight; `blockwise` "
-            "does so for 128 queries at a time; `chunked` for 64 tokens at a time, with a state between; `recurrent` "
-            "goes token by token."
+            "does so for a block of queries at a time; `chunked` for 64 tokens at a time, with a state between; "
+            "`recurrent` goes token by token."
         )
         + "\n"
     )

@@ -17,7 +17,7 @@ BLOCK = 128
 """Queries a block."""
 SHORTEST = 256
 """Queries below which storing every weight is quicker: at 256 blocks cost a tenth more for one sequence and save half
-for 32, whose weights no cache holds; from 512 on they save a quarter and more."""
+for 32; from 512 on they save a quarter and more."""
 
 
 def by_blocks(average: Callable[[Heads], Tensor], heads: Heads) -> Tensor:

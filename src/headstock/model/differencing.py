@@ -24,7 +24,7 @@ BLOCK = 64
 FEWEST = 24
 """Queries below which the plain formula is as quick: a decoded token, or the shortest tasks."""
 AT_ONCE = 2**19
-"""Scores worked on at once, if one group's are no more: 2 MiB in float32, so that they stay near the processor."""
+"""Scores worked on at once, if one group's are no more: 2 MiB in float32, meant to stay near the processor."""
 
 
 def differencing(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, visible: Visible) -> Tensor:

@@ -89,20 +89,23 @@ class Differential(ScoreMixer):
         return maps[:, 0::2] - self.lambda_now() * maps[:, 1::2]
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
-        """Subtract the maps block by block on the CPU; elsewhere subtract the averages that one fused call gives."""
-        less = self.lambda_now()
+        """Subtract the maps block by block on the CPU; elsewhere subtract averages: `mix_padded`."""
         bidirectional_alibi = visible.slopes_h is not None and not visible.causal
         if q_bhqd.device.type == "cpu" and not bidirectional_alibi:
             if visible.n_queries < FEWEST or not k_bhkd.numel():  # or there is nothing to average
                 return None
             note("blockwise")
-            return differencing(wide(q_bhqd), wide(k_bhkd), wide(v_bhkd), less, visible).to(v_bhkd.dtype)
-        # A block is a dozen small operations, and starting one costs an accelerator more than the work it saves.
+            return differencing(wide(q_bhqd), wide(k_bhkd), wide(v_bhkd), self.lambda_now(), visible).to(v_bhkd.dtype)
+        # A block is a dozen small operations, each of which an accelerator must be told to start; not measured on one.
+        return self.mix_padded(q_bhqd, k_bhkd, v_bhkd, visible)
+
+    def mix_padded(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed:
+        """Subtract the averages of one fused call, whose queries and keys are padded to the width of the values."""
         width, scale = self.heads.value_size, 1 / math.sqrt(self.heads.key_size)
         keys = widened(self.key_for_each_query_head(k_bhkd), width)
         values = shared_by_groups(v_bhkd, self.heads.output_heads).repeat_interleave(2, dim=1)
         averages = fused_attention(widened(q_bhqd, width), keys, values, visible, scale)
-        return averages[:, 0::2] - less.to(averages.dtype) * averages[:, 1::2]
+        return averages[:, 0::2] - self.lambda_now().to(averages.dtype) * averages[:, 1::2]
 
     def finish(self, z_bhqd: Mixed, heads: Heads) -> Mixed:
         """Norm each pair alone, then the constant that keeps gradients at the size of a single softmax's."""
