@@ -182,7 +182,7 @@ def _shifted(call: Call, trial: Trial) -> Frame:
 def choices_are_read(trial: Trial) -> Finding:
     """Position, soft cap, norms of queries and keys, and k each change the logits where not refused; fast = plain."""
     trial = trial.changed(window=None)  # a window of 1 leaves nothing to choose
-    choices: dict[str, object] = {"soft_cap": 0.3, "qk_norm": "rmsnorm"}
+    choices: dict[str, object] = {"soft_cap": 0.3, "qk_norm": "rmsnorm", "scale_scores": False}
     if "k" in trial.kind.reads:
         choices["k"] = 2
     if trial.config.position != "none":

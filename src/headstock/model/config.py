@@ -74,6 +74,8 @@ class ModelConfig(Settings):
     """A token sees itself and what is before it; with false it sees all, as in an encoder."""
     window: PositiveInt | None = None
     """Keys a query sees, its own included (Beltagy et al., 2020); all of them with none."""
+    scale_scores: bool = True
+    """Scores are q·k/√d_head; with false they are q·k, whose variance grows with the head (Vaswani et al., 2017)."""
     soft_cap: float | None = Field(default=None, gt=0)
     """Turns a score s into soft_cap · tanh(s / soft_cap) (Gemma Team, 2024); with none it stays as it is."""
     qk_norm: Literal["none", "layernorm", "rmsnorm"] = "none"

@@ -6,6 +6,7 @@ heads, positions, masks, cache, dropout, the choice of evaluation and the output
 whose past is a state of fixed size derives from `StateMixer`, in states.py.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -172,6 +173,7 @@ class HeadMixer(Mixer):
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__(config, layer)
         sizes = self.heads = self.sizes(config)
+        self.scale_scores = config.scale_scores
         width, bias = config.d_model, config.qkv_bias
         self.query = self.key = self.value = self.gate = self.output = None
         self.query_norm = self.key_norm = None
@@ -229,6 +231,8 @@ class HeadMixer(Mixer):
             q, k = self.query_norm(q), self.key_norm(k)
         if frame.rotation is not None:
             q, k = frame.rotation.of_queries(q), frame.rotation.of_keys(k)
+        if not self.scale_scores:
+            q = q * math.sqrt(sizes.key_size)  # which every evaluation divides by
         gates = None
         if self.gate is not None:
             gates = wide(self.gate(source_bkm if self.keeps_gates else x_bqm)).transpose(1, 2)

@@ -38,6 +38,7 @@ class Delta(StateMixer):
         "alibi": "its memory holds keys of all distances, and has no score to take a penalty from",
         "window": "what a key wrote into its memory cannot be told from the rest",
         "soft_cap": "capped scores would be no rule of a memory of fixed size",
+        "scale_scores": "it has no score to divide",
         "qk_norm": "it gives queries and keys length 1 already",
         "causal": "a memory is written in one order",
         "cross attention": "a memory is written in one order, and its gates belong to the tokens that read",

@@ -34,6 +34,7 @@ class Linear(StateMixer):
         "alibi": "its sums hold keys of all distances, and have no score to take a penalty from",
         "window": "a key that has joined its sums cannot leave them",
         "soft_cap": "it has no score to cap",
+        "scale_scores": "it has no score to divide",
     }
 
     @classmethod

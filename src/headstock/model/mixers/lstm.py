@@ -41,6 +41,7 @@ class LSTM(Mixer):
         "alibi": "it has no scores to take a penalty from",
         "window": "it cannot let one token go and keep the rest",
         "soft_cap": "it has no scores to cap",
+        "scale_scores": "it has no scores",
         "qk_norm": _NO_QUERIES + " to norm",
         "query_key": _NO_QUERIES,
         "value_map": "it has no values",

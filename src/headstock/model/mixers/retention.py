@@ -35,6 +35,7 @@ class Retention(StateMixer):
         "alibi": "its own decay says how a key fades with distance",
         "window": "what a key wrote into its state cannot be told from the rest",
         "soft_cap": "capped scores could not be read from a state of fixed size",
+        "scale_scores": "its norm would undo it",
         "causal": "its decay runs from the past to the present",
         "cross attention": "its decay needs distances, and two sequences have no common places",
     }

@@ -31,6 +31,7 @@ class Table(ScoreMixer):
         "query_key": "it has no queries and keys",
         "qk_norm": "it has no queries and keys to norm",
         "soft_cap": "its scores are no dot products but learned as they are",
+        "scale_scores": "its scores are no dot products but learned as they are",
         "cross attention": "its scores belong to places of one sequence",
     }
 

@@ -30,6 +30,7 @@ class Uniform(ScoreMixer):
         "query_key": "it has no queries and keys",
         "qk_norm": "it has no queries and keys to norm",
         "soft_cap": "all its scores are 0",
+        "scale_scores": "all its scores are 0",
         "alibi": "a penalty on distance would make it another average, no longer uniform",
     }
 

@@ -1,0 +1,1 @@
+"""Reference studies: declared rows beside published figures, rerun with one command."""

@@ -1,0 +1,131 @@
+"""What a study is: rows declared beside published figures, and claims that say when ours agree with theirs.
+
+A study's file holds values alone. Who runs it, judges it and writes its report knows nothing of what it asks.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from headstock.model.transformer import Transformer
+from headstock.studies.figures import Ours
+from headstock.tasks.base import Task
+
+Budget = Literal["quick", "full"]
+Settings: TypeAlias = Mapping[str, Any]
+"""ModelConfig's and TrainingConfig's keys."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A row with a seed, ready to be measured."""
+
+    row: str
+    seed: int
+    budget: Budget
+    model: Transformer | None = None
+    """Trained, in evaluation mode; None for a row that trains nothing."""
+    task: Task | None = None
+    """What it was trained on."""
+
+    @property
+    def trained(self) -> tuple[Transformer, Task]:
+        """Give the model and its task, for a row that has them."""
+        assert self.model is not None
+        assert self.task is not None
+        return self.model, self.task
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of one row with one seed."""
+
+    figures: Mapping[str, float]
+    """By name; what claims are made of."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever pictures need beside, in JSON's terms."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a study: a model to be trained, something to be measured, or both.
+
+    A trained row has the figures `perplexity`, `loss`, `accuracy` and, for text, `bits_per_byte`, each on the held-out
+    split; with `train_` before its name each stands for the training split; and `parameters`.
+    """
+
+    name: str
+    """Short, of letters, digits and hyphens; unique in its study."""
+    says: str
+    """What it is, in a few words: a line of the report's table."""
+    variant: str = ""
+    """As the variant grammar writes it; empty where nothing is trained."""
+    task: str = ""
+    """As `tasks.parse` reads it; the study's where empty."""
+    settings: Settings = field(default_factory=dict)
+    """Beside those of the study and of the budget, which they come before; a variant's own keys come before them."""
+    measure: Callable[[Opened], Measured] | None = None
+    """What is measured of it beside the figures of its training."""
+    published: Mapping[str, str] = field(default_factory=dict)
+    """Figures as they were published, by the name of ours: printed beside it, letter for letter."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that was published, as a band that ours has to lie in."""
+
+    says: str
+    """A sentence about the world: "Four heads and their output map are 3 points better than one head." """
+    ours: Ours
+    published: str
+    """As printed: "59.71", "about 3"."""
+    because: str
+    """Why the band reaches from where to where."""
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    unit: str = ""
+    full_only: bool = False
+    """Says nothing at another budget than the document's, as the perplexity of a whole training does."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a budget gives a study."""
+
+    seeds: int
+    settings: Settings = field(default_factory=dict)
+    """Such as steps and batch_size."""
+    rows: tuple[str, ...] = ()
+    """The rows it has; all of them where empty."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rows, claims, and what each budget gives them."""
+
+    name: str
+    title: str
+    asks: str
+    """The question in a sentence or two."""
+    source: str
+    """Where the published figures stand."""
+    rows: tuple[Row, ...]
+    claims: tuple[Claim, ...]
+    efforts: Mapping[Budget, Effort]
+    task: str = ""
+    settings: Settings = field(default_factory=dict)
+    figures: tuple[str, ...] = ("perplexity",)
+    """The figures that the report's table shows, in order."""
+    choices: tuple[str, ...] = ()
+    """What the document leaves open and was chosen here, a sentence each."""
+    remarks: tuple[str, ...] = ()
+    """Where ours differs from what was published and why, a sentence each, with how that is known."""
+    spread: float | None = None
+    """Relative standard deviation from seed to seed that is assumed of every figure where there is one seed; None
+    assumes nothing, so that one seed decides nothing."""
+    spread_because: str = ""
+    exact: bool = False
+    """Whether the figures follow from formulas, so that no seed moves them by more than rounding."""
+    pictures: Callable[["Any"], Any] | None = None
+    """Given the StudyResult, give the report's pictures."""

@@ -1,0 +1,43 @@
+"""The runs of a study as cells: what decides a run's numbers, and nothing that does not.
+
+A cell is known by the choices that differ from the defaults, so a key that a later version adds makes no result of an
+earlier one foreign; which version computed it stands beside it in environment.json.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headstock.comparison.plan import Cell
+from headstock.model.config import ModelConfig, config_of
+from headstock.studies.base import Budget, Row, Study
+from headstock.tasks import parse
+from headstock.training.config import TrainingConfig
+
+
+@dataclass(frozen=True)
+class StudyCell(Cell):
+    """One training of one row with one seed."""
+
+    def description(self) -> dict[str, Any]:
+        """Say all that decides the run's numbers, in JSON's terms."""
+        return {
+            "task": self.task.name,
+            "task_hash": self.task.content_hash,
+            "variant": self.model.variant,
+            "vocab_size": self.model.vocab_size,
+            "context": self.model.context,
+            "training": self.training.model_dump(exclude_defaults=True),
+            "device": self.device,
+        }
+
+
+def cell_of(study: Study, row: Row, budget: Budget, seed: int, device: str = "cpu") -> StudyCell:
+    """Give the run of a row. Raises UserError where its settings cannot be."""
+    task = parse(row.task or study.task)
+    settings = {**study.settings, **study.efforts[budget].settings, **row.settings}
+    for_model = {key: value for key, value in settings.items() if key in ModelConfig.model_fields}
+    for_training = {key: value for key, value in settings.items() if key in TrainingConfig.model_fields}
+    assert len(for_model) + len(for_training) == len(settings), f"{study.name} has a setting that nobody reads"
+    model = config_of(row.variant, **{"vocab_size": task.vocab_size, "context": task.context, **for_model})
+    training = TrainingConfig(**for_training, seed=seed)
+    return StudyCell(row.name, task, model, training, device, None)
