@@ -6,6 +6,7 @@ from torch import Tensor
 
 from headstock.model.cache import BlockCache
 from headstock.model.dropout import DropoutDraws
+from headstock.model.hooks import UNHOOKED, PassHooks
 from headstock.model.positions import Rotation
 from headstock.model.visibility import Visible
 
@@ -25,6 +26,8 @@ class Frame:
     """Take the plain evaluation even where a mixer has a fast one."""
     memory_bkm: Tensor | None = None
     """The sequence whose keys and values are read, (batch, key, model); None where that is the queries' own."""
+    hooks: PassHooks = UNHOOKED
+    """Who waits for which inner value."""
 
     @classmethod
     def across(

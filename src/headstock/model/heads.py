@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from headstock.model.hooks import UNHOOKED, PassHooks
 from headstock.model.shapes import Keys, Queries, Residual, Values
 from headstock.model.visibility import Visible
 
@@ -22,6 +23,8 @@ class Heads:
     """The tokens being read."""
     gates_are_kept: bool = False
     """Whether there is a gate a key, not a query."""
+    hooks: PassHooks = UNHOOKED
+    """Who waits for which of the mixer's inner values."""
 
     def block(self, start: int, stop: int) -> "Heads":
         """Give queries start to stop, with the keys that they may see."""

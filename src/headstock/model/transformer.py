@@ -5,6 +5,7 @@ width, v vocabulary.
 """
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from headstock.model.config import ROTARY, ModelConfig, config_of
 from headstock.model.dropout import DropoutDraws, dropout
 from headstock.model.feedforward import feedforward
 from headstock.model.frame import Frame
+from headstock.model.hooked import Hooked
+from headstock.model.hooks import UNHOOKED
 from headstock.model.initialisation import initialise
 from headstock.model.mixers import mixer_class
 from headstock.model.norms import norm
@@ -36,6 +39,7 @@ class Block(nn.Module):
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
+        self.layer = layer
         self.pre_norm = config.norm_placement == "pre"
         self.added = config.residual == "added"
         self.drop = config.dropout_residual
@@ -48,21 +52,37 @@ class Block(nn.Module):
 
     def forward(self, x_bqm: Residual, frame: Frame) -> Residual:
         """Mix positions, then work on each alone."""
-        mixed = self.mixer(self.mixer_norm(x_bqm) if self.pre_norm else x_bqm, frame)
-        x_bqm = self._join(x_bqm, mixed, self.mixer_norm, frame)
+        hooks = frame.hooks.block(self.layer)
+        x_bqm = hooks("hook_resid_pre", x_bqm)
+        read_bqm = hooks("ln1.hook_normalized", self.mixer_norm(x_bqm)) if self.pre_norm else x_bqm
+        mixed_bqm = hooks("hook_attn_out", self._dropped(self.mixer(read_bqm, frame), frame))
+        x_bqm = self._join(x_bqm, mixed_bqm, self.mixer_norm)
         if self.has_feedforward:
-            worked = self.feedforward(self.feedforward_norm(x_bqm) if self.pre_norm else x_bqm)
-            x_bqm = self._join(x_bqm, worked, self.feedforward_norm, frame)
-        return x_bqm
+            x_bqm = hooks("hook_resid_mid", x_bqm)
+            read_bqm = hooks("ln2.hook_normalized", self.feedforward_norm(x_bqm)) if self.pre_norm else x_bqm
+            worked_bqm = hooks("hook_mlp_out", self._dropped(self.feedforward(read_bqm, hooks), frame))
+            x_bqm = self._join(x_bqm, worked_bqm, self.feedforward_norm)
+        return hooks("hook_resid_post", x_bqm)
 
-    def _join(self, x_bqm: Tensor, output_bqm: Tensor, after: nn.Module, frame: Frame) -> Tensor:
-        if self.training and self.drop:
-            output_bqm = dropout(output_bqm, self.drop, frame.draws)
+    def hook_names(self) -> list[str]:
+        """Give the names of the block's inner values, in the order of the pass."""
+        normed = self.pre_norm and not isinstance(self.mixer_norm, nn.Identity)
+        names = ["hook_resid_pre", *(["ln1.hook_normalized"] if normed else [])]
+        names += [*(f"attn.{name}" for name in self.mixer.hook_names()), "hook_attn_out"]
+        if self.has_feedforward:
+            names += ["hook_resid_mid", *(["ln2.hook_normalized"] if normed else [])]
+            names += [*(f"mlp.{name}" for name in self.feedforward.hook_names), "hook_mlp_out"]
+        return [*names, "hook_resid_post"]
+
+    def _dropped(self, output_bqm: Tensor, frame: Frame) -> Tensor:
+        return dropout(output_bqm, self.drop, frame.draws) if self.training and self.drop else output_bqm
+
+    def _join(self, x_bqm: Tensor, output_bqm: Tensor, after: nn.Module) -> Tensor:
         joined = x_bqm + output_bqm if self.added else output_bqm
         return joined if self.pre_norm else after(joined)
 
 
-class Transformer(nn.Module):
+class Transformer(Hooked):
     """Token ids in, logits of the next token out. Made by `build`, which also draws its numbers.
 
     Raises UserError where the config's parts do not fit its mixer.
@@ -122,9 +142,11 @@ class Transformer(nn.Module):
             x_bqm = self._embedded(ids_bq, frame)
             for block in self.blocks:
                 x_bqm = block(x_bqm, frame)
+            x_bqm = frame.hooks("ln_final.hook_normalized", self.final_norm(x_bqm))
+            frame.hooks.refuse_unreached()
             if cache is not None and self.config.window is not None:
                 cache.forget_past(self.config.window)
-        return self.final_norm(x_bqm)  # type: ignore[no-any-return]
+        return x_bqm
 
     def logits(self, x_bqm: Tensor) -> Tensor:
         """Unembed: (…, model) → (…, vocabulary)."""
@@ -134,13 +156,19 @@ class Transformer(nn.Module):
 
     def weights(self, ids_bq: Ids, *, real: Tensor | None = None, documents: Tensor | None = None) -> list[Weights]:
         """Give each block's exact weights (batch, head, query, key) while reading ids."""
-        refuse_input(ids_bq, real, documents)
+        names = [f"blocks.{layer}.attn.hook_pattern" for layer in range(len(self.blocks))]
+        if set(names) <= set(self.hook_names()):
+            with self.collecting(names) as found:
+                self.hidden(ids_bq, real=real, documents=documents)
+            return [found[name] for name in names]
+        refuse_input(ids_bq, real, documents)  # a mixer whose forward is its own says its weights beside it
         frame = self._frame(ids_bq, None, real, documents, None)
         x_bqm = self._embedded(ids_bq, frame)
         weights = []
         for block in self.blocks:
             assert isinstance(block, Block)
-            weights.append(block.mixer.weights(block.mixer_norm(x_bqm) if block.pre_norm else x_bqm, frame))
+            read_bqm = block.mixer_norm(x_bqm) if block.pre_norm else x_bqm
+            weights.append(block.mixer.weights(read_bqm, replace(frame, hooks=UNHOOKED)))
             x_bqm = block(x_bqm, frame)
         return weights
 
@@ -150,6 +178,19 @@ class Transformer(nn.Module):
 
         return generate(self, ids_bq, max_new_tokens, **choices)
 
+    @property
+    def described(self) -> str:
+        """Its variant."""
+        return self.config.variant
+
+    def hook_names(self) -> list[str]:
+        """Give the name of every inner value that can be read and replaced, in the order of the pass."""
+        names = ["hook_embed", *([] if self.position is None else ["hook_pos_embed"])]
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            names += [f"blocks.{block.layer}.{name}" for name in block.hook_names()]
+        return names if isinstance(self.final_norm, nn.Identity) else [*names, "ln_final.hook_normalized"]
+
     def _embedded(self, ids_bq: Tensor, frame: Frame) -> Tensor:
         try:
             x_bqm: Tensor = self.embed(ids_bq)
@@ -158,8 +199,12 @@ class Transformer(nn.Module):
                 f"ids go from {int(ids_bq.min())} to {int(ids_bq.max())} but the vocabulary has "
                 f"{self.config.vocab_size} tokens: give ids from 0 to {self.config.vocab_size - 1}."
             ) from None
+        x_bqm = frame.hooks("hook_embed", x_bqm)
         if self.position is not None:
-            x_bqm = x_bqm + self.position(frame.visible.query_positions)
+            places_qm = self.position(frame.visible.query_positions)
+            if frame.hooks.wants("hook_pos_embed"):
+                places_qm = frame.hooks("hook_pos_embed", places_qm.expand_as(x_bqm))
+            x_bqm = x_bqm + places_qm
         if self.training and self.config.dropout_embedding:
             x_bqm = dropout(x_bqm, self.config.dropout_embedding, frame.draws)
         return x_bqm
@@ -197,7 +242,8 @@ class Transformer(nn.Module):
         rotation = None
         if config.position in ROTARY:
             rotation = Rotation.at(visible.query_positions, config.d_head, dtype, layout=config.position)
-        return Frame(visible, rotation, None if cache is None else cache.blocks, draws, self.plain)
+        blocks = None if cache is None else cache.blocks
+        return Frame(visible, rotation, blocks, draws, self.plain, hooks=self.hook_stack.for_pass())
 
     def _slopes(self, device: torch.device, dtype: torch.dtype) -> Tensor:
         """Give ALiBi's slope a query head; maps that end in one output have one slope."""

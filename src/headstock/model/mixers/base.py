@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from headstock.errors import UserError
 from headstock.model.attention import dot_products, shared_by_groups, wide
 from headstock.model.blockwise import by_blocks
-from headstock.model.config import POSITIONS, TOPK_KEYS, ModelConfig
+from headstock.model.config import POSITIONS, ROTARY, TOPK_KEYS, ModelConfig
 from headstock.model.dropout import dropout
 from headstock.model.frame import Frame
 from headstock.model.heads import Heads
+from headstock.model.hooks import PassHooks
 from headstock.model.norms import norm
 from headstock.model.shapes import (
     Keys,
@@ -123,6 +124,10 @@ class Mixer(nn.Module, ABC):
         Raises UserError where weights_are is "none".
         """
 
+    def hook_names(self) -> list[str]:
+        """Give the names of the inner values that `forward` shows to `frame.hooks.attn(self.layer)`, in order."""
+        return []
+
     def initialise(self, generator: torch.Generator) -> None:
         """Fill the parameters that are this mixer's own, not the shell's, drawing from the generator."""
 
@@ -174,6 +179,7 @@ class HeadMixer(Mixer):
         super().__init__(config, layer)
         sizes = self.heads = self.sizes(config)
         self.scale_scores = config.scale_scores
+        self.turns = config.position in ROTARY
         width, bias = config.d_model, config.qkv_bias
         self.query = self.key = self.value = self.gate = self.output = None
         self.query_norm = self.key_norm = None
@@ -202,12 +208,29 @@ class HeadMixer(Mixer):
 
     def out(self, z_bhqd: Mixed, heads: Heads) -> Residual:
         """Finish, put the heads side by side, and map them into the residual."""
-        merged = self.finish(z_bhqd, heads).transpose(1, 2).flatten(2)
-        return merged if self.output is None else self.output(merged)
+        return into_residual(self.finish(z_bhqd, heads).transpose(1, 2), self.output, heads.hooks)
+
+    def hook_names(self) -> list[str]:
+        """Give what is projected, what weighing shows, and what each head gives."""
+        names = ["hook_q", "hook_k"] if self.heads.key_size else []
+        names += ["hook_v"]
+        if self.heads.key_size and self.turns:
+            names += ["hook_rot_q", "hook_rot_k"]
+        if self.gate is not None:
+            names += ["hook_gate"]
+        return [*names, *self.weighing_hooks(), "hook_z", "hook_result"]
+
+    def weighing_hooks(self) -> tuple[str, ...]:
+        """Give the names of what only weighing in plain sight has; asking for one moves a pass to it."""
+        return ()
+
+    def looks_within(self, heads: Heads) -> bool:
+        """Whether somebody waits for a value that only weighing in plain sight has."""
+        return heads.hooks.wants(*self.weighing_hooks())
 
     def project(self, x_bqm: Residual, frame: Frame) -> Heads:
         """Give queries, keys, values and gates of the tokens being read, turned but not yet remembered."""
-        sizes = self.heads
+        sizes, hooks = self.heads, frame.hooks.attn(self.layer)
         source_bkm = x_bqm
         if frame.memory_bkm is not None:
             if CROSS in self.refuses:
@@ -229,14 +252,17 @@ class HeadMixer(Mixer):
         v = _split(v_flat, sizes.value_heads, sizes.value_size)
         if self.query_norm is not None and self.key_norm is not None:
             q, k = self.query_norm(q), self.key_norm(k)
+        q, k, v = (hooks.by_position(f"hook_{name}", x) for name, x in (("q", q), ("k", k), ("v", v)))
         if frame.rotation is not None:
-            q, k = frame.rotation.of_queries(q), frame.rotation.of_keys(k)
+            q = hooks.by_position("hook_rot_q", frame.rotation.of_queries(q))
+            k = hooks.by_position("hook_rot_k", frame.rotation.of_keys(k))
         if not self.scale_scores:
             q = q * math.sqrt(sizes.key_size)  # which every evaluation divides by
         gates = None
         if self.gate is not None:
-            gates = wide(self.gate(source_bkm if self.keeps_gates else x_bqm)).transpose(1, 2)
-        return Heads(q, k, v, gates, frame.visible, x_bqm, self.keeps_gates)
+            read_bqm = source_bkm if self.keeps_gates else x_bqm
+            gates = hooks("hook_gate", wide(self.gate(read_bqm))).transpose(1, 2)
+        return Heads(q, k, v, gates, frame.visible, x_bqm, self.keeps_gates, hooks)
 
     def read(self, x_bqm: Residual, frame: Frame) -> Heads:
         """Give what `project` gives, and the keys, values and kept gates of all that the cache remembers."""
@@ -274,10 +300,21 @@ class ScoreMixer(HeadMixer):
         """Score each key for each query: q·k/√d, capped where a soft cap is asked for, less ALiBi's penalty."""
         return dot_products(q_bhqd, k_bhkd, visible, self.soft_cap)
 
+    def scores_of(self, heads: Heads) -> Scores:
+        """Score each key for each query of one forward pass. A mixer whose gates move scores overrides this."""
+        return self.score(heads.q_bhqd, self.key_for_each_query_head(heads.k_bhkd), heads.visible)
+
     def weights_of(self, heads: Heads) -> Weights:
-        """Give the weights, plainly: what `weigh` makes of `score`. A mixer that needs its gates overrides this."""
-        keys = self.key_for_each_query_head(heads.k_bhkd)
-        return self.weigh(self.score(heads.q_bhqd, keys, heads.visible), heads.visible.dense)
+        """Give the weights, plainly: what `weigh` makes of the scores. A mixer whose gates move weights overrides."""
+        scores = heads.hooks.scores("hook_attn_scores", self.scores_of(heads), heads.visible)
+        return self.weigh(scores, heads.visible.dense)
+
+    def weighing_hooks(self) -> tuple[str, ...]:
+        """Scores and weights; no scores where a mixer has a `weights_of` of its own."""
+        if type(self).forward is not ScoreMixer.forward:
+            return ()
+        scored = type(self).weights_of is ScoreMixer.weights_of
+        return ("hook_attn_scores", "hook_pattern") if scored else ("hook_pattern",)
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
         """Average without storing the weights, or give None where there is no such way.
@@ -302,7 +339,10 @@ class ScoreMixer(HeadMixer):
         """Project, mix, map out."""
         heads = self.read(x_bqm, frame)
         if self.training and self.drop_weights > 0:
-            z = self._averaged(dropout(self.weights_of(heads), self.drop_weights, frame.draws), heads)
+            weights = heads.hooks("hook_pattern", self.weights_of(heads))
+            z = self._averaged(dropout(weights, self.drop_weights, frame.draws), heads)
+        elif self.looks_within(heads):
+            z = self._averaged(heads.hooks("hook_pattern", self.weights_of(heads)), heads)
         else:
             z = self.mix_plainly(heads) if frame.plain else self.mix(heads)
         return self.out(z, heads)
@@ -329,6 +369,18 @@ class ScoreMixer(HeadMixer):
         overridden = cls.mix_fast is not ScoreMixer.mix_fast or cls.mix is not ScoreMixer.mix
         fused = overridden and config.soft_cap is None
         return config.causal and config.dropout_attention == 0 and not (fused and config.position == "alibi")
+
+
+def into_residual(z_bqhd: Tensor, output: nn.Linear | None, hooks: PassHooks) -> Residual:
+    """Put heads side by side and map them into the residual; where each head's part is asked for, add those up."""
+    z_bqhd = hooks("hook_z", z_bqhd)
+    merged_bqe = z_bqhd.flatten(2)
+    if not hooks.wants("hook_result"):
+        return merged_bqe if output is None else output(merged_bqe)
+    weight_me = torch.eye(merged_bqe.shape[-1]).to(merged_bqe) if output is None else output.weight
+    weight_mhd = weight_me.view(-1, *z_bqhd.shape[2:])
+    x_bqm: Tensor = hooks("hook_result", torch.einsum("bqhd,mhd->bqhm", z_bqhd, weight_mhd)).sum(2)
+    return x_bqm if output is None or output.bias is None else x_bqm + output.bias
 
 
 def _split(x_bqe: Tensor, heads: int, size: int) -> Tensor:

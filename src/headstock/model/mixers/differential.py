@@ -16,6 +16,17 @@ from headstock.model.norms import RMSNorm
 from headstock.model.shapes import Keys, KeysPerQueryHead, Mixed, Queries, Scores, Values, VisibleTensor, Weights
 from headstock.model.visibility import Visible
 
+MAPS_OF_A_PAIR = ("hook_attn_scores_1", "hook_attn_scores_2", "hook_pattern_1", "hook_pattern_2")
+
+
+def shown_maps(scores_bhqk: Tensor, heads: Heads) -> list[Tensor]:
+    """Give the first and the second map of each pair, (batch, pair, query, key), shown to who waits for them."""
+    maps = []
+    for n in (1, 2):
+        scores = heads.hooks.scores(f"hook_attn_scores_{n}", scores_bhqk[:, n - 1 :: 2], heads.visible)
+        maps.append(heads.hooks(f"hook_pattern_{n}", masked_softmax(scores, heads.visible.dense)))
+    return maps
+
 
 class Differential(ScoreMixer):
     """One softmax map less λ times another: what both attend to by mistake cancels.
@@ -87,6 +98,19 @@ class Differential(ScoreMixer):
         """Subtract the second map of each pair from the first."""
         maps = masked_softmax(scores_bhqk, visible_bhqk)
         return maps[:, 0::2] - self.lambda_now() * maps[:, 1::2]
+
+    def weights_of(self, heads: Heads) -> Weights:
+        """Do so in sight of who waits for either map, or for λ."""
+        if not self.looks_within(heads):
+            return super().weights_of(heads)
+        first, second = shown_maps(self.scores_of(heads), heads)
+        return first - heads.hooks("hook_lambda", self.lambda_now()) * second
+
+    def weighing_hooks(self) -> tuple[str, ...]:
+        """Both maps of each pair, and λ."""
+        if type(self).weights_of is not Differential.weights_of:
+            return super().weighing_hooks()
+        return (*MAPS_OF_A_PAIR, "hook_lambda", "hook_pattern")
 
     def mix_fast(self, q_bhqd: Queries, k_bhkd: Keys, v_bhkd: Values, visible: Visible) -> Mixed | None:
         """Subtract the maps block by block on the CPU; elsewhere subtract averages: `mix_padded`."""

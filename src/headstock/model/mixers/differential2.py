@@ -1,5 +1,6 @@
 """Differential attention, version 2: two queries over one key, the second's average subtracted as the token says."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -8,9 +9,11 @@ from torch import Tensor
 from headstock.model.attention import fused_attention, masked_softmax
 from headstock.model.blockwise import by_blocks
 from headstock.model.config import ModelConfig
+from headstock.model.frame import Frame
 from headstock.model.heads import Heads
 from headstock.model.mixers.base import HeadSizes, ScoreMixer
-from headstock.model.shapes import Mixed, Scores, VisibleTensor, Weights
+from headstock.model.mixers.differential import MAPS_OF_A_PAIR, shown_maps
+from headstock.model.shapes import Mixed, Residual, Scores, VisibleTensor, Weights
 
 
 class Differential2(ScoreMixer):
@@ -43,9 +46,30 @@ class Differential2(ScoreMixer):
         """Give both maps of each pair, 2i and 2i+1."""
         return masked_softmax(scores_bhqk, visible_bhqk)
 
+    def project(self, x_bqm: Residual, frame: Frame) -> Heads:
+        """Give λ, (batch, head, query), for the gate that it is made of."""
+        heads = super().project(x_bqm, frame)
+        assert heads.gates_bhk is not None
+        lambda_bqh = heads.hooks("hook_lambda", torch.sigmoid(heads.gates_bhk).transpose(1, 2))
+        return replace(heads, gates_bhk=lambda_bqh.transpose(1, 2))
+
     def weights_of(self, heads: Heads) -> Weights:
         """Subtract λ times the second map of each pair from the first."""
-        return _less_its_share(super().weights_of(heads), heads)
+        if not self.looks_within(heads):
+            return _less_its_share(super().weights_of(heads), heads)
+        return _less_its_share(torch.stack(shown_maps(self.scores_of(heads), heads), dim=2).flatten(1, 2), heads)
+
+    def hook_names(self) -> list[str]:
+        """λ beside the gate that it is made of."""
+        names = super().hook_names()
+        names.insert(names.index("hook_gate") + 1, "hook_lambda")
+        return names
+
+    def weighing_hooks(self) -> tuple[str, ...]:
+        """Both maps of each pair."""
+        if type(self).weights_of is not Differential2.weights_of:
+            return super().weighing_hooks()
+        return (*MAPS_OF_A_PAIR, "hook_pattern")
 
     def mix(self, heads: Heads) -> Mixed:
         """One fused call for all queries; the averages are subtracted, for both maps average the same values."""
@@ -57,5 +81,5 @@ class Differential2(ScoreMixer):
 def _less_its_share(maps_or_averages: Tensor, heads: Heads) -> Tensor:
     """(batch, 2·head, query, …) → (batch, head, query, …)"""
     assert heads.gates_bhk is not None
-    share = torch.sigmoid(heads.gates_bhk)[..., None].to(maps_or_averages.dtype)
+    share = heads.gates_bhk[..., None].to(maps_or_averages.dtype)
     return maps_or_averages[:, 0::2] - share * maps_or_averages[:, 1::2]

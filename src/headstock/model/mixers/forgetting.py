@@ -55,10 +55,9 @@ class Forgetting(ScoreMixer):
         # f = 2^(−1/half_life) = sigmoid(b), solved for b
         self.gate_bias_h.copy_(torch.tensor([-math.log(math.expm1(math.log(2) / tokens)) for tokens in half_life]))
 
-    def weights_of(self, heads: Heads) -> Weights:
-        """Softmax of scores and decay."""
-        scores = self.score(heads.q_bhqd, self.key_for_each_query_head(heads.k_bhkd), heads.visible)
-        return self.weigh(scores + self.decay(heads), heads.visible.dense)
+    def scores_of(self, heads: Heads) -> Scores:
+        """Dot products and decay."""
+        return super().scores_of(heads) + self.decay(heads)
 
     def weigh(self, scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Weights:
         """Softmax over the visible keys."""

@@ -13,7 +13,7 @@ from headstock.model.cache import State
 from headstock.model.config import ModelConfig
 from headstock.model.evaluations import note
 from headstock.model.frame import Frame
-from headstock.model.mixers.base import HeadSizes, Mixer
+from headstock.model.mixers.base import HeadSizes, Mixer, into_residual
 from headstock.model.mixers.states import Passage
 from headstock.model.shapes import Residual, Weights
 
@@ -88,6 +88,7 @@ class LSTM(Mixer):
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__(config, layer)
+        self.d_head = config.d_head
         hidden = self.hidden = config.n_heads * config.d_head
         self.input = nn.Linear(config.d_model, 4 * hidden, bias=False)
         self.recurrent = nn.Linear(hidden, 4 * hidden, bias=False)
@@ -116,8 +117,12 @@ class LSTM(Mixer):
             h_bqm, state = self._run(x, state)
         if cache is not None:
             cache.state = state
-        h_bqm = h_bqm.to(x_bqm.dtype)
-        return h_bqm if self.output is None else self.output(h_bqm)
+        h_bqhd = h_bqm.to(x_bqm.dtype).view(*x_bqm.shape[:2], -1, self.d_head)
+        return into_residual(h_bqhd, self.output, frame.hooks.attn(self.layer))
+
+    def hook_names(self) -> list[str]:
+        """Parts of h, side by side as of heads, and what each gives."""
+        return ["hook_z", "hook_result"]
 
     def weights(self, x_bqm: Residual, frame: Frame) -> Weights:
         """Raise UserError: there are none."""

@@ -168,6 +168,10 @@ class StateMixer(HeadMixer):
         """Average where no query is before another: causal=false, or another sequence is read."""
         return self.mix_plainly(heads)
 
+    def weighing_hooks(self) -> tuple[str, ...]:
+        """The weights, where there are any; between a state and what is read from it there are no scores."""
+        return () if self.weights_are == "none" or type(self).forward is not StateMixer.forward else ("hook_pattern",)
+
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__(config, layer)
         self.drop_weights = config.dropout_attention
@@ -200,9 +204,18 @@ class StateMixer(HeadMixer):
         dropping = self.training and self.drop_weights > 0
         if dropping and frame.caches is not None:
             raise UserError("dropout_attention drops weights, but a state that is read on from has none: call eval().")
+        looking = self.looks_within(heads)
+        if looking and frame.caches is not None:
+            raise UserError(
+                f"{type(self).__name__} keeps a state and not the keys of past tokens, so its hook_pattern shows whole "
+                f"sequences alone: leave the cache out, in generate by use_cache=False."
+            )
         passage = None if not heads.visible.causal else Passage.of(heads.visible)  # refuses in every evaluation alike
         if dropping:
-            z = self._averaged(dropout(self.weights_of(heads), self.drop_weights, frame.draws), heads)
+            weights = heads.hooks("hook_pattern", self.weights_of(heads))
+            z = self._averaged(dropout(weights, self.drop_weights, frame.draws), heads)
+        elif looking:
+            z = self._averaged(heads.hooks("hook_pattern", self.weights_of(heads)), heads)
         elif passage is None:
             z = self.mix_plainly(heads) if frame.plain else self.mix_whole(heads)
         elif frame.plain and frame.caches is None and self.weights_are != "none":
