@@ -34,6 +34,7 @@ bench: $(DEVELOPMENT)  ## speed of training and of mixing as ratios, and false c
 	$(BIN)/python benchmarks/training.py --matrix
 	$(BIN)/python benchmarks/verdicts.py --families 2000
 	$(BIN)/python benchmarks/mixing.py
+	$(BIN)/python benchmarks/hooks.py
 
 docs: $(DEVELOPMENT)  ## run every command and snippet of README and docs/
 	$(BIN)/pytest -n 2 tests/test_docs.py

@@ -15,6 +15,7 @@ ORDER = [
     "training",
     "programs",
     "tasks",
+    "pictures",
     "instruments",
     "conformance",
     "comparison",

@@ -29,6 +29,7 @@ LEFT_TO_CI = ("make ",)
 FILE = re.compile(r"# (\S+\.py)\n+(.*)", re.DOTALL)
 MINIATURE = {
     ("headstock", "compare"): ["--steps", "3", "--seeds", "2"],
+    ("headstock", "study"): ["--steps", "3", "--seeds", "2"],
     ("headstock", "train"): ["--steps", "3"],
     ("headstock", "cost"): ["--lengths", "8,16,24", "--seconds", "0.1", "--set", "d_model=16"],
     ("python", "benchmarks/training.py"): ["--turns", "1", "--steps", "1"],

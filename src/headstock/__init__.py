@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from headstock import tasks
+    from headstock import instruments, tasks
     from headstock.checkpoints.native import load, save
     from headstock.comparison.compare import compare
     from headstock.comparison.results import Comparison
@@ -29,6 +29,7 @@ __all__ = [
     "build",
     "check_mixer",
     "compare",
+    "instruments",
     "load",
     "save",
     "tasks",
@@ -49,8 +50,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "tasks":
-        return import_module("headstock.tasks")
+    if name in ("instruments", "tasks"):
+        return import_module(f"headstock.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'headstock' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -3,6 +3,7 @@
 import json
 
 from headstock import tasks
+from headstock.instruments import instrument_names
 from headstock.model.config import ModelConfig
 from headstock.model.mixers import mixer_names
 from headstock.training.config import TrainingConfig
@@ -32,6 +33,16 @@ def test_each_list_can_be_had_alone(headstock: Headstock) -> None:
     assert set(json.loads(headstock("list", "tasks", "--json").out)) == {"tasks"}
     assert "crossing" not in headstock("list", "variants").out
     assert "softmax1" not in headstock("list", "tasks").out
+
+
+def test_every_instrument_is_listed_with_what_it_gives(headstock: Headstock) -> None:
+    found = json.loads(headstock("list", "instruments", "--json").out)
+    assert set(found) == {"instruments"}
+    assert [instrument["name"] for instrument in found["instruments"]] == instrument_names()
+    assert all(instrument["meaning"].endswith(".") for instrument in found["instruments"])
+    said = headstock("list", "instruments").out
+    assert "headstock.instruments.attention_patterns(model, ids)" in said
+    assert all(name in said for name in instrument_names())
 
 
 def test_lines_are_no_wider_than_they_may_be(headstock: Headstock) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headstock.instruments import cost as instrument
+from headstock.instruments.cost import room, turns
 from tests.cli.conftest import Headstock, tree
 
 TINY = ["--set", "d_model=16", "--set", "n_heads=2", "--seconds", "0.001"]
@@ -13,7 +13,7 @@ TINY = ["--set", "d_model=16", "--set", "n_heads=2", "--seconds", "0.001"]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instrument, "SHORTEST_SAMPLE", 1e-6)
+    monkeypatch.setattr(turns, "SHORTEST_SAMPLE", 1e-6)
 
 
 def test_the_table_has_each_length_part_and_exponent(headstock: Headstock, here: Path) -> None:
@@ -28,8 +28,15 @@ def test_the_table_has_each_length_part_and_exponent(headstock: Headstock, here:
         "fitted to 3 lengths, 8 to 32",
         "The mixing of lstm is all that its mixer does",
         "By formula, all weights at 32 tokens, stored once, are softmax, differential",
+        "Projections alone: queries, keys, values and gates, and the output map; ratios to softmax",
+        "The feed-forward alone",
+        "MiB, forward: the most held at once, and what has to be by formula",
+        "MiB, training",
+        "Kernels that mixed",
     ):
         assert part in " ".join(said.out.split()), part
+    tables = [line for line in said.out.splitlines() if line.startswith("  ")]
+    assert max(map(len, tables)) <= 100
     assert "memory and kernels at 16 tokens" in said.err
     assert "turn 5 of 5" in said.err
     assert tree(here) == {}
@@ -45,7 +52,9 @@ def test_json_holds_every_turn_and_matched_sizes(headstock: Headstock) -> None:
     said = headstock("cost", "softmax", "softmax1,n_heads=1", "--lengths", "16,8,16", "--json", *TINY)
     found = json.loads(said.out)
     assert found["lengths"] == [8, 16]
-    assert len(found["measured"]) == 2 * 2 * 2 * 2
+    assert len(found["measured"]) == 2 * 2 * 4 * 2
+    assert all(one["expected_bytes"] > 0 for one in found["measured"])
+    assert "fits" not in found
     assert {len(one["seconds"]) for one in found["measured"]} == {found["turns"]}
     assert [arm["label"] for arm in found["variants"]] == ["softmax", "softmax1,n_heads=1"]
     assert "n_heads=1" in found["variants"][1]["variant"]
@@ -81,15 +90,34 @@ def test_a_mixer_of_the_users_own_is_measured(headstock: Headstock, here: Path) 
 
 
 def test_what_does_not_fit_is_said(headstock: Headstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instrument, "free_bytes", lambda device: 300_000)
+    monkeypatch.setattr(room, "free_bytes", lambda device: 300_000)
     said = headstock("cost", "softmax", "--plain", "--lengths", "8,2000", *TINY)
     assert said.status == 0
     assert "softmax is left out at 2,000 tokens" in " ".join(said.out.split())
-    monkeypatch.setattr(instrument, "free_bytes", lambda device: 0)
+    monkeypatch.setattr(room, "free_bytes", lambda device: 0)
     assert (
         "nothing was measured: softmax is left out at 8"
         in headstock("cost", "softmax", "--lengths", "8", *TINY).err.splitlines()[-1]
     )
+
+
+def test_a_kernel_is_named_from_the_length_on_from_which_it_runs(headstock: Headstock) -> None:
+    said = headstock("cost", "sigmoid", "--lengths", "64,256", *TINY).out
+    assert "sigmoid  plain, blockwise from 256 on  plain, blockwise from 256 on" in said
+
+
+def test_what_fits_is_foreseen_for_a_part_a_block_and_a_model(headstock: Headstock) -> None:
+    more = ["--lengths", "64,128,192,256", "--set", "n_layers=3", "--plain"]
+    said = " ".join(headstock("cost", "softmax", "--fits", "0.5", *more, *TINY).out.split())
+    assert "that 0.5 GiB have room for, in tokens; batch 1, 3 layers, vocabulary 256" in said
+    assert "bytes at the longest would have been foreseen within" in said
+    assert "fill it alone: softmax at 8,192 tokens" in said
+    found = json.loads(headstock("cost", "softmax", "--fits", "0.5", "--json", *more, *TINY).out)
+    assert (found["memory_gib"], found["n_layers"], found["vocab_size"]) == (0.5, 3, 256)
+    assert len(found["fits"]) == 3 * 2
+    tokens = {(one["holder"], one["step"]): one["tokens"] for one in found["fits"]}
+    assert tokens["mixing", "forward"] == pytest.approx(8192 / 3**0.5, rel=0.1)
+    assert tokens["model", "training"] < tokens["block", "training"] < tokens["mixing", "training"]
 
 
 @pytest.mark.parametrize(
@@ -109,6 +137,10 @@ def test_what_does_not_fit_is_said(headstock: Headstock, monkeypatch: pytest.Mon
         ("cost softmax --lengths 0", "--lengths is '0'"),
         ("cost softmax --lengths=-4", "--lengths is '-4'"),
         ("cost softmax --batch 0", "the batch is 0"),
+        ("cost softmax --fits 0", "--fits is 0: give the GiB of a memory, such as 8."),
+        ("cost softmax --fits nan", "--fits is nan"),
+        ("cost softmax --fits 8 --lengths 8,16", "--fits reads growth off three lengths or more"),
+        ("cost softmax --fits 8 --set n_layers=x", "n_layers"),
         ("cost softmax --seconds 0", "seconds is 0"),
         ("cost softmax --seconds nan", "seconds is nan"),
         ("cost softmax uniform,feedforward=none", "no width of its feed-forward makes them equal"),

@@ -364,6 +364,27 @@ class NormsOverAllHeads(Sound):
         return z_bhqd / (z_bhqd.square().mean((1, 3), keepdim=True) + 1e-5).sqrt()
 
 
+# Inner values
+
+
+class ListsInVain(Sound):
+    """Lists a value that nobody is ever shown."""
+
+    def hook_names(self):
+        return [*super().hook_names(), "hook_nothing"]
+
+
+class ThrowsAway(Sound):
+    """Shows its averages and goes on with what it had."""
+
+    def hook_names(self):
+        return [*super().hook_names(), "hook_average"]
+
+    def out(self, z_bhqd, heads):
+        heads.hooks("hook_average", z_bhqd)
+        return super().out(z_bhqd, heads)
+
+
 # Numbers
 
 
@@ -490,6 +511,7 @@ class Fault:
 
 
 BLOCKS, CACHED, PIECES = "fast = plain over blocks", "cached = whole", "in pieces = whole"
+LOOKING = "looking moves nothing"
 DECODED, TWICE = "padded rows decode on", "a cache can be read on twice"
 LEFT, RIGHT, PACKED, APART = (
     "padded left = single",
@@ -571,6 +593,8 @@ FAULTS = [
     Fault(TurnsHeads, "choices are read", ("grouped = expanded",), "query and key heads turn differently"),
     Fault(RepeatsGroups, "grouped = expanded"),
     Fault(NormsOverAllHeads, "heads stand alone"),
+    Fault(ListsInVain, LOOKING, ("what is written is used",), "it waits for what is listed, too"),
+    Fault(ThrowsAway, "what is written is used"),
     Fault(RoundsScores, "float32 is near float64"),
     Fault(NarrowTables, "bfloat16 is near float64"),
     Fault(Overflows, "extreme scores stay finite", (HIDDEN,), "NaN is no 0"),

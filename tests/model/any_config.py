@@ -37,6 +37,7 @@ FIELDS = {
     "output_bias": st.booleans(),
     "causal": st.booleans(),
     "window": st.none() | st.integers(1, 14),
+    "scale_scores": st.booleans(),
     "soft_cap": st.none() | st.floats(0.1, 50),
     "qk_norm": choices("qk_norm"),
     "k": st.none() | st.integers(1, 14),

@@ -104,6 +104,7 @@ CHOICES = [
     Case("window-past-the-context", "softmax+none,window=40"),
     Case("soft-cap", "softmax+rope,soft_cap=0.5"),
     Case("soft-cap-window-differential", "differential+alibi,soft_cap=0.7,window=4"),
+    Case("scores-not-scaled", "softmax+rope,scale_scores=false,n_kv_heads=2"),
     Case("qk-norm", "softmax+rope,qk_norm=rmsnorm,n_kv_heads=2"),
     Case("qk-layernorm-differential", "differential+xpos,qk_norm=layernorm"),
     Case("grouped-sink-soft-cap", "sink+alibi,n_kv_heads=2,soft_cap=0.5"),

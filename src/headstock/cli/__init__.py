@@ -21,9 +21,11 @@ from headstock.cli.cost import cost
 from headstock.cli.diagnose import doctor
 from headstock.cli.evaluate import evaluate
 from headstock.cli.generate import generate
+from headstock.cli.inspect import inspect
 from headstock.cli.options import invocation
 from headstock.cli.runs import runs
 from headstock.cli.show import show
+from headstock.cli.study import study
 from headstock.cli.train import train
 from headstock.errors import UserError
 
@@ -33,9 +35,11 @@ NOBODY_READS = 141
 
 EXAMPLES = {
     "compare": "headstock compare softmax differential uniform --task text",
+    "study": "headstock study ladder --budget quick",
     "train": "headstock train differential+rope --task text,context=128 --set d_model=128 --out runs/mine",
     "eval": "headstock eval runs/mine --split held-out",
     "generate": 'headstock generate runs/mine "The yield statement" --tokens 40 --temperature 0.8',
+    "inspect": 'headstock inspect runs/mine "The yield statement" -o maps.html',
     "check": "headstock check softmax+rope",
     "cost": "headstock cost softmax differential linear --lengths 256,512,1024",
     "list": "headstock list variants",
@@ -81,9 +85,11 @@ def _app() -> App:
     )
     commands: dict[str, Callable[..., int]] = {
         "compare": compare,
+        "study": study,
         "train": train,
         "eval": evaluate,
         "generate": generate,
+        "inspect": inspect,
         "check": check,
         "cost": cost,
         "list": list_what_there_is,
@@ -103,7 +109,7 @@ def _complain(said: str) -> int:
 
 
 def _stopped(words: list[str]) -> str:
-    if words[:1] not in (["compare"], ["train"]) or "--dry-run" in words:
+    if words[:1] not in (["compare"], ["study"], ["train"]) or "--dry-run" in words:
         return "stopped."
     same = "the same command without --fresh" if "--fresh" in words else "the same command"
     return f"stopped, with what is done kept: {same} goes on from here."

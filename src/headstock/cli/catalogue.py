@@ -1,5 +1,6 @@
 """`headstock list`: what can be named on the command line."""
 
+import inspect
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from cyclopts import Parameter
@@ -10,24 +11,31 @@ from headstock.errors import UserError
 
 
 def list_what_there_is(
-    what: Annotated[Literal["variants", "tasks"] | None, Parameter(help="One of the lists alone [default: both].")] = (
-        None
-    ),
+    what: Annotated[
+        Literal["variants", "tasks", "studies", "instruments"] | None,
+        Parameter(help="One of the lists alone [default: all]."),
+    ] = None,
     /,
     *,
     as_json: AsJson = False,
 ) -> int:
-    """List the variants that can be compared, with every key that can be set, and the tasks with their options."""
+    """List the variants that can be compared, with every key that can be set, tasks, studies and instruments."""
     found: dict[str, Any] = {}
-    if what != "tasks":
+    if what in (None, "variants"):
         found["variants"] = _variants()
-    if what != "variants":
+    if what in (None, "tasks"):
         found["tasks"] = _tasks()
+    if what in (None, "studies"):
+        found["studies"] = _studies()
+    if what in (None, "instruments"):
+        found["instruments"] = _instruments()
     if as_json:
         print_json(found)
         return 0
     blocks = _variants_laid_out(found["variants"]) if "variants" in found else []
     blocks += _tasks_laid_out(found["tasks"]) if "tasks" in found else []
+    blocks += _studies_laid_out(found["studies"]) if "studies" in found else []
+    blocks += _instruments_laid_out(found["instruments"]) if "instruments" in found else []
     print("\n\n".join(blocks))
     return 0
 
@@ -94,6 +102,27 @@ def _tasks() -> list[dict[str, Any]]:
     ]
 
 
+def _studies() -> list[dict[str, Any]]:
+    from headstock import studies
+
+    found = []
+    for name in studies.study_names():
+        one = studies.study(name)
+        minutes = {budget: effort.minutes for budget, effort in one.efforts.items()}
+        about = {"name": name, "title": one.title, "asks": one.asks, "source": one.source}
+        found.append({**about, "rows": len(one.rows), "claims": len(one.claims), "minutes": minutes})
+    return found
+
+
+def _instruments() -> list[dict[str, Any]]:
+    from headstock import instruments
+
+    return [
+        {"name": name, "meaning": (inspect.getdoc(getattr(instruments, name)) or "").partition("\n")[0]}
+        for name in instruments.instrument_names()
+    ]
+
+
 def _variants_laid_out(variants: dict[str, Any]) -> list[str]:
     mixers = [[mixer["name"], _about(mixer)] for mixer in variants["mixers"]]
     mixers += [
@@ -145,4 +174,26 @@ def _tasks_laid_out(tasks: list[dict[str, Any]]) -> list[str]:
     return [
         "A task is NAME[,key=value...], such as text,context=128; `headstock show TASK` tells all of one.",
         "Tasks, with their options and what these are where they are not given\n" + columns(rows, indent="  "),
+    ]
+
+
+def _studies_laid_out(studies: list[dict[str, Any]]) -> list[str]:
+    rows = [[study["name"], _minutes(study["minutes"]), study["asks"]] for study in studies]
+    said = "A study is rerun by `headstock study NAME`; FILE.py:NAME is one of your own."
+    return [
+        said,
+        *(["Studies, with the minutes of each budget on two cores\n" + columns(rows, indent="  ")] if rows else []),
+    ]
+
+
+def _minutes(budgets: dict[str, float | None]) -> str:
+    known = [f"{budget} {minutes:g}" for budget, minutes in budgets.items() if minutes is not None]
+    return ", ".join(known)
+
+
+def _instruments_laid_out(instruments: list[dict[str, Any]]) -> list[str]:
+    rows = [[instrument["name"], instrument["meaning"]] for instrument in instruments]
+    return [
+        "An instrument is called in Python on a model, as in headstock.instruments.attention_patterns(model, ids).",
+        "Instruments\n" + columns(rows, indent="  "),
     ]

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
 
 from headstock.comparison.plan import Cell
-from headstock.comparison.store import Store
 from headstock.errors import UserError
 from headstock.training.run import record_crash
 
@@ -42,7 +41,24 @@ class Event:
     reason: str | None = None
 
 
-def run_cells(cells: Sequence[Cell], store: Store, jobs: int, on_event: Callable[[Event], None]) -> None:
+class Folders(Protocol):
+    """Where cells lie, and which of them are over."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that all of them lie in; what workers print goes to a file there."""
+        ...
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Give where a run lies."""
+        ...
+
+    def is_over(self, cell: Cell) -> bool:
+        """Say whether nothing of it is left to compute."""
+        ...
+
+
+def run_cells(cells: Sequence[Cell], store: Folders, jobs: int, on_event: Callable[[Event], None]) -> None:
     """Run every cell that has not finished yet, `jobs` at a time; every cell has a result or a failure after.
 
     Ctrl-C saves each running cell after its step and passes on; the same call goes on from there. Raises UserError
@@ -63,7 +79,7 @@ def run_cells(cells: Sequence[Cell], store: Store, jobs: int, on_event: Callable
 class _Crew:
     """The workers of one call, and what is known of each cell's tries."""
 
-    def __init__(self, waiting: deque[Cell], store: Store, on_event: Callable[[Event], None], log: BinaryIO) -> None:
+    def __init__(self, waiting: deque[Cell], store: Folders, on_event: Callable[[Event], None], log: BinaryIO) -> None:
         self.waiting = waiting
         self.store = store
         self.on_event = on_event
@@ -143,7 +159,7 @@ class _Worker:
         )
         threading.Thread(target=self._hear, args=(heard,), daemon=True).start()
 
-    def give(self, cell: Cell | None, store: Store) -> None:
+    def give(self, cell: Cell | None, store: Folders) -> None:
         """Hand over the next cell, or end the process where there is none."""
         self.cell = cell
         assert self.process.stdin is not None

@@ -20,7 +20,16 @@ from headstock.errors import UserError
 from headstock.tasks.files import cache_folder
 
 FILE_NAME = "runs.sqlite3"
-TELLING = ("plan.json", "comparison.json", "looks.json", "run.json", "result.json", "crash.json", "state.pt")
+TELLING = (
+    "plan.json",
+    "comparison.json",
+    "study.json",
+    "looks.json",
+    "run.json",
+    "result.json",
+    "crash.json",
+    "state.pt",
+)
 """The files whose change makes a folder be read again."""
 
 
@@ -30,7 +39,7 @@ class Found:
 
     folder: str
     kind: str
-    """run or comparison."""
+    """run, comparison or study."""
     title: str
     status: str
     """finished, failed, unfinished or damaged."""
@@ -45,9 +54,10 @@ class Found:
 
 
 def found_below(folder: Path) -> list[Found]:
-    """Give every comparison and every run of its own below a folder, the newest first.
+    """Give every comparison, study and run of its own below a folder, the newest first.
 
-    A comparison's runs are part of it and not listed by themselves; hidden folders are left out, links not followed.
+    The runs of a comparison or a study are part of it and not listed by themselves; hidden folders are left out, links
+    not followed.
     Raises UserError where there is no such folder.
     """
     if not folder.is_dir():
@@ -136,7 +146,10 @@ def _read(place: Path, stamp: Stamp) -> Found:
     date = time.strftime("%Y-%m-%d %H:%M", time.localtime(changed / 1e9))
     kind = "comparison" if (place / "plan.json").exists() else "run"
     try:
-        made = _comparison(place) if kind == "comparison" else _run(place)
+        plan = read_json(place / "plan.json", "a plan") if kind == "comparison" else {}
+        if "study" in plan:
+            kind = "study"
+        made = {"comparison": _comparison, "study": _study, "run": _run}[kind](place)
     except (UserError, KeyError, TypeError, ValueError, AttributeError) as error:
         made = {"title": place.name, "status": "damaged", "detail": " ".join(str(error).split())}
     return Found(folder=str(place), kind=kind, date=date, **made)
@@ -170,6 +183,23 @@ def _comparison(place: Path) -> dict[str, Any]:
         "figures": figures,
         "metrics": {task["name"]: task["metric"] for task in answer["tasks"]},
         "detail": detail + (f", {failed} of {cells} runs failed" if failed else ""),
+    }
+
+
+def _study(place: Path) -> dict[str, Any]:
+    plan = read_json(place / "plan.json", "the plan of a study")
+    title = f"{plan['study']}, {plan['budget']} budget"
+    if not (place / "study.json").exists():
+        return {"title": title, "status": "unfinished", "detail": "nothing is judged yet"}
+    answer = read_json(place / "study.json", "the answer of a study")
+    statuses = [run["status"] for row in answer["rows"] for run in row["runs"]]
+    verdicts = ", ".join(f"{number} {verdict}" for verdict, number in answer["verdicts"].items() if number)
+    seeds = answer["seeds"]
+    left = f", {statuses.count('missing')} of {len(statuses)} runs are missing" if "missing" in statuses else ""
+    return {
+        "title": title,
+        "status": "unfinished" if left else "finished",
+        "detail": f"{seeds} seed{'s' if seeds != 1 else ''}, {verdicts or 'no claims'}{left}",
     }
 
 

@@ -63,9 +63,11 @@ def open_model(folder: Path, device: str = "cpu") -> Transformer:
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: give that of a run or of a saved model.")
     if (folder / "plan.json").exists():
+        plan = read_json(folder / "plan.json", "a plan")
+        what = "study" if isinstance(plan, dict) and "study" in plan else "comparison"
         example = next(iter(sorted((folder / "cells").glob("*/config.json"))), None)
         such = f", such as {example.parent}" if example is not None else ""
-        raise UserError(f"{folder} holds a comparison, which has many models: give one of its runs{such}.")
+        raise UserError(f"{folder} holds a {what}, which has many models: give one of its runs{such}.")
     if (folder / "run.json").exists():
         result = RunResult.read(folder)
         if result is None:

@@ -15,8 +15,8 @@ from typing import Any
 
 from headstock.checkpoints.files import is_left_behind, read_json, write_json
 from headstock.comparison.plan import Cell, Plan
-from headstock.comparison.report.labels import elided
 from headstock.errors import UserError
+from headstock.pictures.labels import elided
 from headstock.tasks.base import hash_of
 from headstock.training.run import RunResult
 

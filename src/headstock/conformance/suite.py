@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from headstock.conformance import evaluations, formulas, keeping, lookahead, masks, numbers, properties
+from headstock.conformance import evaluations, formulas, inner_values, keeping, lookahead, masks, numbers, properties
 from headstock.conformance.check import (
     Check,
     Finding,
@@ -89,6 +89,10 @@ CHECKS: Mapping[str, Sequence[Check]] = {
         properties.choices_are_read,
         properties.grouped_is_expanded,
         properties.heads_stand_alone,
+    ],
+    "Inner values": [
+        inner_values.looking_moves_nothing,
+        inner_values.what_is_written_is_used,
     ],
     "Numbers": [
         numbers.float32_is_near_float64,

@@ -1,1 +1,87 @@
-"""What is measured of a model and inside it, one file an instrument; each gives plain values and draws nothing."""
+"""What is measured of a model and inside it, one file an instrument.
+
+Each gives plain values, and can draw itself where people would rather look. A function is imported when it is first
+used: `hs.instruments.attention_patterns(model, ids)`.
+"""
+
+import importlib.util
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headstock.instruments.ablation import ablate_heads, ablated
+    from headstock.instruments.attribution import logit_attribution
+    from headstock.instruments.composition import composition_scores
+    from headstock.instruments.gradients import gradient_norms
+    from headstock.instruments.lambdas import lambda_values
+    from headstock.instruments.lens import logit_lens
+    from headstock.instruments.looking_back import head_scores
+    from headstock.instruments.losses import loss_by_position, loss_on_repeats
+    from headstock.instruments.outliers import activation_outliers
+    from headstock.instruments.patching import patch_heads, patch_positions
+    from headstock.instruments.patterns import attention_patterns
+    from headstock.instruments.reach import gradient_reach
+    from headstock.instruments.redundancy import head_redundancy
+    from headstock.instruments.sharpness import score_statistics
+    from headstock.instruments.spectrum import map_spectrum, residual_spectrum
+
+__all__ = [
+    "ablate_heads",
+    "ablated",
+    "activation_outliers",
+    "attention_patterns",
+    "composition_scores",
+    "gradient_norms",
+    "gradient_reach",
+    "head_redundancy",
+    "head_scores",
+    "instrument_names",
+    "lambda_values",
+    "logit_attribution",
+    "logit_lens",
+    "loss_by_position",
+    "loss_on_repeats",
+    "map_spectrum",
+    "patch_heads",
+    "patch_positions",
+    "residual_spectrum",
+    "score_statistics",
+]
+
+_HOME = {
+    "attention_patterns": "patterns",
+    "score_statistics": "sharpness",
+    "lambda_values": "lambdas",
+    "map_spectrum": "spectrum",
+    "residual_spectrum": "spectrum",
+    "activation_outliers": "outliers",
+    "gradient_norms": "gradients",
+    "gradient_reach": "reach",
+    "loss_by_position": "losses",
+    "loss_on_repeats": "losses",
+    "logit_lens": "lens",
+    "logit_attribution": "attribution",
+    "ablated": "ablation",
+    "ablate_heads": "ablation",
+    "patch_positions": "patching",
+    "patch_heads": "patching",
+    "head_scores": "looking_back",
+    "composition_scores": "composition",
+    "head_redundancy": "redundancy",
+}
+"""In the order in which they are listed: weights, values, gradients, losses, what the logits are made of, circuits."""
+
+
+def instrument_names() -> list[str]:
+    """Give the name of every instrument, a function each; imports none."""
+    return [name for name, home in _HOME.items() if importlib.util.find_spec(f"{__name__}.{home}") is not None]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'headstock.instruments' has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,11 +28,25 @@ def peak_bytes(run: Callable[[], object], device: str | torch.device = "cpu") ->
             run()
             torch.cuda.synchronize(device)
             return torch.cuda.max_memory_allocated(device) - before
-        with _quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-            run()
-    assert profiled.profiler is not None
-    assert profiled.profiler.kineto_results is not None
-    return _peak(_allocations(profiled.profiler.kineto_results.experimental_event_tree()))
+        return _peak(_allocations_of(run))
+
+
+def held_bytes(run: Callable[[], object], device: str | torch.device = "cpu") -> int:
+    """Give the bytes that tensors on the device still hold when `run()` is over, while what it gave back lives.
+
+    That is what it gave back and all that hangs on it: of an output with a gradient to come, what is kept for the
+    backward pass. Counted as by `peak_bytes`.
+    """
+    with _no_collection():
+        if torch.device(device).type == "cuda":
+            torch.cuda.synchronize(device)
+            before = torch.cuda.memory_allocated(device)
+            given = run()
+            torch.cuda.synchronize(device)
+            held = torch.cuda.memory_allocated(device) - before
+            del given
+            return held
+        return _still_held(_allocations_of(run))
 
 
 def free_bytes(device: str | torch.device = "cpu") -> int | None:
@@ -62,6 +76,16 @@ def _left_to_container(folder: Path) -> int | None:
     return None if limit == "max" else int(limit) - used + int(kept.get("file", 0))
 
 
+def _allocations_of(run: Callable[[], object]) -> list[tuple[int, int, int]]:
+    """Give every allocation on the CPU while `run()` runs, and while what it gives back lives."""
+    with _quiet(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        given = run()
+    del given
+    assert profiled.profiler is not None
+    assert profiled.profiler.kineto_results is not None
+    return _allocations(profiled.profiler.kineto_results.experimental_event_tree())
+
+
 def _allocations(events: Iterable[Any]) -> list[tuple[int, int, int]]:
     """Give every allocation (time, address, bytes), freeing as negative bytes, in the order of time."""
     found = []
@@ -75,16 +99,24 @@ def _allocations(events: Iterable[Any]) -> list[tuple[int, int, int]]:
 
 
 def _peak(allocations: Iterable[tuple[int, int, int]]) -> int:
-    """Add up; what is freed without having been allocated here was held before."""
+    return max(_held(allocations), default=0)
+
+
+def _still_held(allocations: Iterable[tuple[int, int, int]]) -> int:
+    *_, last = [0, *_held(allocations)]
+    return last
+
+
+def _held(allocations: Iterable[tuple[int, int, int]]) -> Iterator[int]:
+    """Add up, after each allocation; what is freed without having been allocated here was held before."""
     held: dict[int, int] = {}
-    now = most = 0
+    now = 0
     for _, address, size in allocations:
         now -= held.pop(address, 0)
         if size > 0:
             held[address] = size
             now += size
-            most = max(most, now)
-    return most
+        yield now
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from headstock.errors import UserError
 from headstock.model.activations import Activations
-from headstock.model.hooks import Handle, Hook, HookFunction, HookPoint, HookStack, Names, chosen, named
+from headstock.model.hook_functions import Hook, HookFunction, HookPoint, Names, chosen, named
+from headstock.model.hooks import Handle, HookStack
 from headstock.model.shapes import Ids, Logits
 
 
@@ -39,14 +40,19 @@ class Hooked(nn.Module):
         """Let a function wait until the handle that is given back is removed: see `hooks`."""
         return self.hook_stack.add(self._named([(names, function)]), backward=backward)
 
+    def reset_hooks(self) -> None:
+        """Remove every function that waits, whoever put it there. Nothing of ours calls it."""
+        self.hook_stack.clear()
+
     @contextmanager
     def hooks(self, forward: Iterable[Hook] = (), backward: Iterable[Hook] = ()) -> Iterator[Self]:
         """Let functions wait inside a `with` block: pairs of a name, a list of names or a predicate, and a function.
 
         A function is called as `function(value, hook)`, `hook.name` being the value's name, whenever the model runs,
         in `generate` too, where a pass reads what the cache does not hold. It gives the value to go on with, or None
-        to go on with the one it was given, which is its own to change in place. Those of outer blocks see a value
-        first. Scores stand at −inf where hidden, and what is written there changes nothing.
+        to go on with the one it was given, a copy that is its own to change in place. Those of outer blocks see a value
+        first. Scores stand at −inf where hidden, and what is written there changes nothing; −inf written elsewhere
+        hides a key.
 
         Functions of `backward` are given the gradient with respect to the value instead, whenever gradients flow
         through a pass that was run inside, be it after the block.
@@ -89,11 +95,13 @@ class Hooked(nn.Module):
         if gradients_of is None:
             with self.collecting(names) as found:
                 logits: Tensor = self(ids_bq, **reading)
-            return logits, Activations(found)
+            return logits, Activations(found, known=self.hook_names())
+        if torch.is_inference_mode_enabled():
+            raise UserError("there are no gradients in torch.inference_mode(): ask for gradients_of outside it.")
         with torch.enable_grad(), self.collecting(names, with_gradients=True) as found:
             logits = self(ids_bq, **reading)
             gradients = _gradients(gradients_of(logits), found)
-        return logits.detach(), Activations(found, gradients)
+        return logits.detach(), Activations(found, gradients, known=self.hook_names())
 
     @contextmanager
     def collecting(self, names: Names | None = None, *, with_gradients: bool = False) -> Iterator[dict[str, Tensor]]:
@@ -125,6 +133,10 @@ class Hooked(nn.Module):
 def _gradients(scalar: object, values: dict[str, Tensor]) -> dict[str, Tensor]:
     if not isinstance(scalar, Tensor) or scalar.numel() != 1:
         raise UserError("gradients_of has to make one number of the logits, such as lambda x: x[0, -1, 3].")
+    if not scalar.requires_grad:
+        raise UserError(
+            "gradients_of gave a number that does not depend on the values asked for: make it of the logits."
+        )
     given = torch.autograd.grad(scalar, list(values.values()), allow_unused=True)
     return {
         name: torch.zeros_like(value) if gradient is None else gradient

@@ -6,37 +6,19 @@ the model; a handle that is removed, by whatever way a `with` block is left, lea
 what a model is made of: which names there are, its parts say.
 """
 
-import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
-from headstock.errors import UserError, near_name
+from headstock.errors import UserError
+from headstock.model.hook_functions import HookFunction, HookPoint, function_applied
+from headstock.model.shapes import VisibleTensor
 from headstock.model.visibility import Visible
 
-
-@dataclass(frozen=True)
-class HookPoint:
-    """Where a function was called."""
-
-    name: str
-
-    def layer(self) -> int | None:
-        """Give the number of the block, from 0; None outside the blocks."""
-        parts = self.name.split(".")
-        return int(parts[1]) if parts[0] == "blocks" else None
-
-
-HookFunction: TypeAlias = Callable[[Tensor, HookPoint], Tensor | None]
-"""(value, where) → the value to go on with, or None to go on with the one given, as it was or as it was changed."""
-Names: TypeAlias = str | Sequence[str] | Callable[[str], bool]
-"""A name, a list of them, or a predicate."""
-Hook: TypeAlias = tuple[Names, HookFunction]
+__all__ = ["UNHOOKED", "Handle", "HookFunction", "HookPoint", "HookStack", "PassHooks", "WatchedPass"]
 
 
 class Handle:
@@ -82,6 +64,11 @@ class HookStack:
         """Take a handle out, wherever it lies."""
         self._handles = [held for held in self._handles if held is not handle]
 
+    def clear(self) -> None:
+        """Remove every handle."""
+        for handle in self._handles:
+            handle.remove()
+
     def for_pass(self) -> "PassHooks":
         """Give what one forward pass meets: those that wait now."""
         return WatchedPass(self._handles) if self._handles else UNHOOKED
@@ -98,9 +85,13 @@ class PassHooks:
         """Do the same for a value that functions know as (batch, position, head, …)."""
         return x_bhqd
 
-    def scores(self, name: str, scores_bhqk: Tensor, visible: Visible) -> Tensor:
-        """Do the same for scores, which functions see with −inf where hidden; what they write there changes nothing."""
-        return scores_bhqk
+    def scores(self, name: str, scores_bhqk: Tensor, visible: Visible) -> tuple[Tensor, VisibleTensor]:
+        """Do the same for scores, and say what is visible, bool (batch or 1, head or 1, query, key).
+
+        Functions see −inf where a key is hidden; what they write there changes nothing. A key to which they write −inf
+        weighs nothing, and a query to all of whose keys they do sees nothing.
+        """
+        return scores_bhqk, visible.dense
 
     def wants(self, *names: str) -> bool:
         """Say whether somebody waits for one of the names."""
@@ -129,8 +120,11 @@ class WatchedPass(PassHooks):
         self._prefix = prefix
         self._reached: set[str] = set() if reached is None else reached
 
-    def __call__(self, name: str, value: Tensor) -> Tensor:
-        """Show the value to each function in turn; gradients are shown of the value that the pass goes on with."""
+    def __call__(self, name: str, value: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Show the value to each function in turn; gradients are shown of the value that the pass goes on with.
+
+        hidden: where it stays −inf, whatever a function writes there.
+        """
         point = HookPoint(self._prefix + name)
         waiting = [handle for handle in self._handles if point.name in handle.functions]
         if not waiting:
@@ -139,7 +133,10 @@ class WatchedPass(PassHooks):
         for handle in waiting:
             if not handle.backward:
                 for function in handle.functions.get(point.name, ()):
-                    value = function_applied(function, value, point, copies=handle.copies)
+                    if handle.functions:  # one function may remove the handle of the next
+                        value = function_applied(function, value, point, copies=handle.copies)
+                        if hidden is not None and handle.copies:
+                            value = value.masked_fill(hidden, -math.inf)
         backward = [handle for handle in waiting if handle.backward and point.name in handle.functions]
         if backward:
             if not value.requires_grad:
@@ -157,12 +154,15 @@ class WatchedPass(PassHooks):
         """Turn, show, turn back."""
         return self(name, x_bhqd.transpose(1, 2)).transpose(1, 2) if self.wants(name) else x_bhqd
 
-    def scores(self, name: str, scores_bhqk: Tensor, visible: Visible) -> Tensor:
+    def scores(self, name: str, scores_bhqk: Tensor, visible: Visible) -> tuple[Tensor, VisibleTensor]:
         """Hide what is hidden, show, and put what was hidden back: a mixer masks it as it does without hooks."""
         if not self.wants(name):
-            return scores_bhqk
-        shown = scores_bhqk.masked_fill(~visible.dense, -math.inf)
-        return torch.where(visible.dense, self(name, shown), scores_bhqk)
+            return scores_bhqk, visible.dense
+        hidden = ~visible.dense
+        given = self(name, scores_bhqk.masked_fill(hidden, -math.inf), hidden)
+        blind = (given == -math.inf).all(-1, keepdim=True)
+        seen = visible.dense & ~blind if bool(blind.any()) else visible.dense
+        return torch.where(seen, given, scores_bhqk), seen
 
     def wants(self, *names: str) -> bool:
         """Say whether somebody waits for one of the names."""
@@ -187,86 +187,11 @@ class WatchedPass(PassHooks):
                 if name not in self._reached:
                     raise UserError(
                         f"{name} was not reached, so the function that waits for it was never called: the part that "
-                        f"lists it works it out in a way of its own."
+                        f"lists it never shows it; ask for other names, or let it call frame.hooks."
                     )
-
-
-def function_applied(function: HookFunction, value: Tensor, point: HookPoint, *, copies: bool = True) -> Tensor:
-    """Give the value to go on with after one function has seen it.
-
-    The function is given a copy, which it may change in place as it likes: other names may mean the same memory.
-    Raises UserError for what is no tensor of the value's shape.
-    """
-    copy = value.clone() if copies else value
-    version = copy._version
-    given = function(copy, point)
-    if given is None:
-        return value if copy._version == version else copy
-    return _of_its_shape(given, value, point)
 
 
 def _gradient_applied(handle: Handle, point: HookPoint, gradient: Tensor) -> Tensor:
     for function in handle.functions.get(point.name, ()):  # none once the handle is removed
         gradient = function_applied(function, gradient, point)
     return gradient
-
-
-def _of_its_shape(given: object, value: Tensor, point: HookPoint) -> Tensor:
-    if not isinstance(given, Tensor):
-        raise UserError(
-            f"the function on {point.name} gave {type(given).__name__}: give a tensor of shape {tuple(value.shape)}, "
-            f"or None to leave the value as it is."
-        )
-    if given.shape != value.shape:
-        raise UserError(
-            f"the function on {point.name} gave a tensor of shape {tuple(given.shape)}, but the value has "
-            f"{tuple(value.shape)}: give one of that shape."
-        )
-    return given.to(value.dtype)
-
-
-def named(hooks: Iterable[Hook], known: Sequence[str], of: str) -> dict[str, list[HookFunction]]:
-    """Give the functions by the full names that they wait for.
-
-    Raises UserError for a name that is not known, a predicate that fits none, and what cannot be called as
-    `function(value, hook)`.
-    """
-    functions: dict[str, list[HookFunction]] = {}
-    for hook in hooks:
-        try:
-            names, function = hook
-        except (TypeError, ValueError):
-            raise UserError(f"{hook!r} is no hook: give pairs of a name and a function.") from None
-        refuse_no_function(function)
-        for name in chosen(names, known, of):
-            functions.setdefault(name, []).append(function)
-    return functions
-
-
-def chosen(names: Names, known: Sequence[str], of: str) -> list[str]:
-    """Give the known names that are meant, in the order of the pass. Raises UserError where one means none."""
-    if callable(names):
-        found = [name for name in known if names(name)]
-        if not found:
-            raise UserError(f"the predicate fits none of the {len(known)} names of {of}: see model.hook_names().")
-        return found
-    asked = [names] if isinstance(names, str) else list(names)
-    for name in asked:
-        if name not in known:
-            raise UserError(f"{of} has no {name!r}: {near_name(str(name), known)}")
-    return [name for name in known if name in asked]
-
-
-def refuse_no_function(function: object) -> None:
-    """Raise UserError for what cannot be called with a value and a hook point."""
-    if not callable(function):
-        raise UserError(f"{function!r} is no function: a hook is called as function(value, hook).")
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
-        raise UserError(
-            f"{getattr(function, '__name__', function)!r} cannot be called as function(value, hook), where "
-            f"hook.name is the value's name: give it these two parameters."
-        ) from None
-    except ValueError:  # what is written in C does not say what it takes
-        return

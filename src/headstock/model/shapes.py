@@ -39,4 +39,4 @@ else:
         Mixed = Float[Tensor, "b h_out q d_v"]
         Scores = Float[Tensor, "b h q k"]
         Weights = Float[Tensor, "b h_out q k"]
-        VisibleTensor = Bool[Tensor, "#b 1 q k"]
+        VisibleTensor = Bool[Tensor, "#b #h q k"]

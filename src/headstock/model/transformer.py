@@ -161,16 +161,19 @@ class Transformer(Hooked):
             with self.collecting(names) as found:
                 self.hidden(ids_bq, real=real, documents=documents)
             return [found[name] for name in names]
-        refuse_input(ids_bq, real, documents)  # a mixer whose forward is its own says its weights beside it
-        frame = self._frame(ids_bq, None, real, documents, None)
-        x_bqm = self._embedded(ids_bq, frame)
-        weights = []
-        for block in self.blocks:
-            assert isinstance(block, Block)
-            read_bqm = block.mixer_norm(x_bqm) if block.pre_norm else x_bqm
-            weights.append(block.mixer.weights(read_bqm, replace(frame, hooks=UNHOOKED)))
-            x_bqm = block(x_bqm, frame)
-        return weights
+        # Mixers whose forward is their own say their weights beside it, of what they read in the pass.
+        mixers = [block.mixer for block in self.blocks if isinstance(block, Block)]
+        read: list[tuple[Tensor, Frame]] = []
+        watching = [mixer.register_forward_pre_hook(lambda _, given: read.append(given)) for mixer in mixers]
+        try:
+            self.hidden(ids_bq, real=real, documents=documents)
+        finally:
+            for handle in watching:
+                handle.remove()
+        return [
+            mixer.weights(x_bqm, replace(frame, hooks=UNHOOKED))
+            for mixer, (x_bqm, frame) in zip(mixers, read, strict=True)
+        ]
 
     def generate(self, ids_bq: Ids, max_new_tokens: int, **choices: Any) -> Continued:
         """Continue ids by up to max_new_tokens tokens: see `headstock.model.generation.generate`."""

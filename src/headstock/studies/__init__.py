@@ -1,1 +1,67 @@
-"""Reference studies: declared rows beside published figures, rerun with one command."""
+"""Reference studies: declared rows beside published figures, rerun with one command.
+
+Importing this and naming the studies cost no import of torch; reading one does.
+"""
+
+import importlib.util
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from headstock.errors import UserError, near_name
+
+if TYPE_CHECKING:
+    from headstock.studies.base import Study
+
+__all__ = ["study", "study_names"]
+
+_NAMES = (
+    "ladder",
+    "averages",
+    "scale",
+    "norm-placement",
+    "positions",
+    "cost",
+    "size",
+    "recurrence",
+    "crossing",
+    "parity",
+    "induction",
+)
+
+
+def study_names() -> list[str]:
+    """Give the name of every study."""
+    return [name for name in _NAMES if importlib.util.find_spec(_module_of(name)) is not None]
+
+
+def study(name: str) -> "Study":
+    """Give a study by its name, or one's own as `file.py:NAME` or `package.module:NAME`.
+
+    Raises UserError for an unknown name, and for a file or module that cannot be read or holds no such study.
+    """
+    if ":" in name:
+        from headstock.studies.own import module_at
+
+        place, _, attribute = name.rpartition(":")
+        return _study_in(module_at(place), attribute, name)
+    if name.endswith(".py"):
+        raise UserError(f"{name} names a file and no study in it: write {name}:STUDY.")
+    if name not in study_names():
+        raise UserError(f"there is no study {name!r}: {near_name(name, study_names())}")
+    return _study_in(import_module(_module_of(name)), "STUDY", name)
+
+
+def _module_of(name: str) -> str:
+    return f"{__name__}.{name.replace('-', '_')}"
+
+
+def _study_in(module: ModuleType, attribute: str, asked: str) -> "Study":
+    from headstock.studies.base import Study
+
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Study):
+        known = [name for name, value in vars(module).items() if isinstance(value, Study)]
+        near = near_name(attribute, known) if known else "it has no study at all."
+        raise UserError(f"{asked} holds no study {attribute!r}: {near}")
+    return found

@@ -4,13 +4,17 @@ A study's file holds values alone. Who runs it, judges it and writes its report 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from headstock.model.transformer import Transformer
+from headstock.pictures.picture import Picture
 from headstock.studies.figures import Ours
 from headstock.tasks.base import Task
+
+if TYPE_CHECKING:
+    from headstock.studies.results import StudyResult
 
 Budget = Literal["quick", "full"]
 Settings: TypeAlias = Mapping[str, Any]
@@ -44,7 +48,7 @@ class Measured:
     figures: Mapping[str, float]
     """By name; what claims are made of."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever pictures need beside, in JSON's terms."""
+    """Whatever pictures need beside, in JSON's terms; a number that is not finite is None when it is read again."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,9 @@ class Row:
     """What is measured of it beside the figures of its training."""
     published: Mapping[str, str] = field(default_factory=dict)
     """Figures as they were published, by the name of ours: printed beside it, letter for letter."""
+    threads: int | None = 1
+    """Cores that measuring computes on: one, so that sums are the same everywhere; None leaves torch its own choice,
+    as a measurement of time may want."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,12 @@ class Claim:
     unit: str = ""
     full_only: bool = False
     """Says nothing at another budget than the document's, as the perplexity of a whole training does."""
+    exact: bool = False
+    """Whether ours follows from a formula, so that no seed moves it by more than rounding; so it is in a study that is
+    exact, and where a claim is of parameters alone."""
+    divergence_counts: bool = False
+    """Whether a run whose loss became no number is an answer, its perplexity and loss infinite; elsewhere such a run
+    leaves what is made of it undecided."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,8 @@ class Effort:
     """Such as steps and batch_size."""
     rows: tuple[str, ...] = ()
     """The rows it has; all of them where empty."""
+    minutes: float | None = None
+    """About how long it takes on two cores, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,9 @@ class Study:
     """Relative standard deviation from seed to seed that is assumed of every figure where there is one seed; None
     assumes nothing, so that one seed decides nothing."""
     spread_because: str = ""
+    pooled: bool = False
+    """Whether its rows are taken to scatter alike from seed to seed, relatively, so that their seeds are pooled."""
     exact: bool = False
     """Whether the figures follow from formulas, so that no seed moves them by more than rounding."""
-    pictures: Callable[["Any"], Any] | None = None
-    """Given the StudyResult, give the report's pictures."""
+    pictures: Callable[["StudyResult"], Sequence[Picture]] | None = None
+    """Given the StudyResult, give the report's pictures; where it has not what they need, fewer or none."""

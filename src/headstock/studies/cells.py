@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstock.comparison.plan import Cell
+from headstock.errors import UserError, near_name
 from headstock.model.config import ModelConfig, config_of
+from headstock.model.mixers import mixer_source
 from headstock.studies.base import Budget, Row, Study
 from headstock.tasks import parse
 from headstock.training.config import TrainingConfig
@@ -20,7 +22,9 @@ class StudyCell(Cell):
 
     def description(self) -> dict[str, Any]:
         """Say all that decides the run's numbers, in JSON's terms."""
+        own = {} if self.mixer_source is None else {"mixer_source": self.mixer_source}
         return {
+            **own,
             "task": self.task.name,
             "task_hash": self.task.content_hash,
             "variant": self.model.variant,
@@ -37,7 +41,9 @@ def cell_of(study: Study, row: Row, budget: Budget, seed: int, device: str = "cp
     settings = {**study.settings, **study.efforts[budget].settings, **row.settings}
     for_model = {key: value for key, value in settings.items() if key in ModelConfig.model_fields}
     for_training = {key: value for key, value in settings.items() if key in TrainingConfig.model_fields}
-    assert len(for_model) + len(for_training) == len(settings), f"{study.name} has a setting that nobody reads"
+    if unread := sorted(set(settings) - set(for_model) - set(for_training)):
+        near = near_name(unread[0], {*ModelConfig.model_fields, *TrainingConfig.model_fields})
+        raise UserError(f"the study {study.name} has a setting {unread[0]!r} that nobody reads: {near}")
     model = config_of(row.variant, **{"vocab_size": task.vocab_size, "context": task.context, **for_model})
     training = TrainingConfig(**for_training, seed=seed)
-    return StudyCell(row.name, task, model, training, device, None)
+    return StudyCell(row.name, task, model, training, device, mixer_source(model.mixer))

@@ -1,7 +1,11 @@
 """From an average to a transformer block: each row adds one piece to the row above."""
 
+from headstock.pictures.bars import bars
+from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Row, Study
+from headstock.studies.chapter import OPTIMISER, PLAIN, SOURCE, START, STEPS, TEXT, TOKENIZER
 from headstock.studies.figures import Ours, figure, perplexity
+from headstock.studies.results import StudyResult
 
 AVERAGE = "n_heads=1,value_map=identity,output_map=false"
 ONE_HEAD = "n_heads=1,output_map=false"
@@ -37,4 +41,112 @@ ROWS = (
     Row("no-context-gpt2", "row 1 from the start `gpt2`", "softmax+none,n_layers=0,init=gpt2"),
     Row("block-fan-in", "the block from the start `fan-in`", f"softmax,{BLOCK},init=fan-in"),
     Row("block-gpt2", "the block from the start `gpt2`", f"softmax,{BLOCK},init=gpt2"),
+)  # fmt: skip
+
+
+
+def pictures(result: StudyResult) -> list[Picture]:
+    """Give the perplexity of every row but the worst, ours with theirs where a figure was printed."""
+    known = {row.name: spread for row in result.rows if (spread := row.spread("perplexity")) is not None}
+    shown = {name: spread.mean for name, spread in known.items() if not name.startswith("uniform-replacing")}
+    if len(shown) < 2:
+        return []
+    best = min(shown, key=shown.__getitem__)
+    printed = {row.name: float(said) for row in result.rows if _is_number(said := row.published.get("perplexity", ""))}
+    left_out = {name: spread.mean for name, spread in known.items() if name not in shown}
+    beside = "; ".join(f"{name} {value:.0f}" for name, value in left_out.items())
+    return [
+        bars(
+            shown,
+            unit="held-out perplexity",
+            title=f"The best row is {best}, at {shown[best]:.2f}",
+            beside={name: value for name, value in printed.items() if name in shown},
+            beside_is="as published",
+            caption=f"Left out, far to the right: {beside}." if beside else "",
+            name="ladder",
+        )
+    ]
+
+
+def _is_number(said: str) -> bool:
+    return said.replace(".", "", 1).isdigit()
+
+
+def _below(better: str, worse: str) -> Ours:
+    return perplexity(worse) - perplexity(better)
+
+
+STUDY = Study(
+    name="ladder",
+    title="From an average to a transformer block",
+    asks="What is each piece of a transformer block worth, added one after another to a uniform average of the past?",
+    source=f"{SOURCE}: the ladder",
+    rows=ROWS,
+    claims=(
+        Claim("A model without context ends at 59.71.", perplexity("no-context"), "59.71",
+              "four parts in a hundred: the tokenizer is another by a few merges, and the start is a guess", 57.3, 62.1,
+              full_only=True),
+        Claim("A uniform average in place of the token is four times as bad as no context.",
+              perplexity("uniform-replacing") / perplexity("no-context"), "four", "a fifth on either side", 3.2,
+              4.8, unit="times", full_only=True),
+        Claim("It is several times as bad however short the training.",
+              perplexity("uniform-replacing") / perplexity("no-context"), "four", "half as bad again, or more",
+              1.5, unit="times"),
+        Claim("Learned positions buy it two points or so of a hundred and eighty-eight.",
+              _below("uniform-replacing-positions", "uniform-replacing"), "2.14",
+              "no more than a twentieth of what is missing", -1.0, 9.4, unit="points", full_only=True),
+        Claim("Added to the token, it gives nothing.", perplexity("uniform-added") - perplexity("no-context"),
+              "60.45 against 59.71, or 0.74", "two points on either side of nothing", -2.0, 3.0, unit="points",
+              full_only=True),
+        Claim("One head of learned weights is 14 points better than uniform ones.",
+              _below("one-head", "uniform-added-positions"), "14", "a quarter on either side", 10.5, 17.5, unit="points",
+              full_only=True),
+        Claim("It is better however short the training.",
+              perplexity("one-head") / perplexity("uniform-added-positions"), "14 points", "below one", at_most=1.0),
+        Claim("The same head in place of the token is 9 points worse.", _below("one-head", "one-head-replacing"), "9",
+              "a third on either side", 6.0, 12.0, unit="points", full_only=True),
+        Claim("Four heads with an output map are 3 points better.", _below("four-heads", "one-head"), "another 3",
+              "half on either side", 1.5, 4.5, unit="points", full_only=True),
+        Claim("They have 16,512 more parameters.", figure("four-heads", "parameters") - figure("one-head", "parameters"),
+              "16.512", "counts are exact", 16_512, 16_512, unit="parameters"),
+        Claim("Norms have 768 parameters.", figure("block", "parameters") - figure("feedforward", "parameters"), "768",
+              "counts are exact", 768, 768, unit="parameters"),
+        Claim("Norms are worth 1.8 points.", _below("block", "feedforward"), "1,8", "half on either side", 0.9, 2.7,
+              unit="points", full_only=True),
+        Claim("One block ends at 38.07.", perplexity("block"), "38.07",
+              "four parts in a hundred: the tokenizer is another by a few merges, and the start is a guess", 36.5, 39.6,
+              full_only=True),
+        Claim("Two blocks end higher: they overfit.", _below("block", "two-blocks"), "40.57 against 38.07, or 2.50",
+              "half a point to four and a half", 0.5, 4.5, unit="points", full_only=True),
+        Claim("On the training text they end lower.",
+              figure("two-blocks", "train_perplexity") / figure("block", "train_perplexity"), "14.49 against 18.77, or 0.772",
+              "a tenth on either side", 0.695, 0.85, unit="times", full_only=True),
+    ),
+    efforts={
+        "quick": Effort(
+            3,
+            {"steps": 250, "batch_size": 16, "evaluate_every": 50},
+            rows=(
+                "no-context", "uniform-replacing", "uniform-added-positions", "raw-scores", "one-head",
+                "one-head-replacing", "four-heads", "feedforward", "block", "two-blocks",
+            ),
+            minutes=7,
+        ),
+        "full": Effort(3, STEPS, minutes=240),
+    },
+    task=TEXT,
+    settings=PLAIN,
+    figures=("perplexity", "train_perplexity", "bits_per_byte", "parameters"),
+    choices=(
+        "Whether the added uniform average has positions is not said: both are run, and the later rows have them.",
+        "The rows between the average and one head are the chapter's derivation, which it argues and does not measure.",
+        "Perplexity counts every token of the held-out tenth once, in windows of 128 that do not overlap.",
+        TOKENIZER,
+        START + " Both ends of the ladder are run from two other starts.",
+        OPTIMISER,
+    ),
+    pooled=True,
+    spread=0.01,
+    spread_because="it is about what this study's own seeds show where there are several",
+    pictures=pictures,
 )  # fmt: skip

@@ -67,6 +67,16 @@ _ENTRIES = {
             "LeakyCrossing",
             (Option("held_out", 0.25, "share of the pairs of animal and place that is held out", share(0.5)),),
         ),
+        Entry(
+            "repeats",
+            "say what comes next in a random sequence that comes again",
+            "headstock.tasks.repeats",
+            "Repeats",
+            (
+                Option("length", 32, "tokens of the longest sequence; rows are twice as long", whole(2)),
+                Option("vocabulary", 64, "different tokens", whole(2)),
+            ),
+        ),
     )
 }
 

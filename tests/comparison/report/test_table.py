@@ -4,8 +4,8 @@ from statistics import fmean
 
 import pytest
 
-from headstock.comparison.report.labels import showable
 from headstock.comparison.report.table import as_text
+from headstock.pictures.labels import showable
 from tests.comparison.report import cases, example
 
 

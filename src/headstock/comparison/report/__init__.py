@@ -2,35 +2,37 @@
 
     verdicts → results → what was made equal → learning → intervals → cost → where arms look → tuning → sources
 
-`page.html.j2` is the page, `style.css` its look; each picture has a file of its own here. The page's style reaches
-nothing outside the element it comes in, and nothing in it has an id, so any number of reports can share a notebook.
+`page.html.j2` is the page, `style.css` what it adds to the look of any page; each picture has a file of its own here.
+The page's style reaches nothing outside the element it comes in, and nothing in it has an id, so any number of reports
+can share a notebook.
 """
 
 import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from headstock.checkpoints.files import write_atomically
-from headstock.comparison.report import palette
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
 from headstock.comparison.report.attention import MOST_CELLS, View, views
-from headstock.comparison.report.axes import Picture, Table, swatch
 from headstock.comparison.report.costs import cost_of_a_step
 from headstock.comparison.report.curves import learning_curves
 from headstock.comparison.report.intervals import intervals
-from headstock.comparison.report.labels import showable
-from headstock.comparison.report.palette import ArmLook
 from headstock.comparison.report.tables import ArmTable, costs_table, results_table, runs_table
 from headstock.comparison.report.tuning import tuning_curves
 from headstock.comparison.results import Comparison, TaskOutcome
+from headstock.pictures import numbers, palette
+from headstock.pictures.axes import swatch
+from headstock.pictures.labels import showable
+from headstock.pictures.pages import style, templates
+from headstock.pictures.palette import ArmLook
+from headstock.pictures.picture import Picture, Table
 
 __all__ = ["as_fragment", "as_html", "write_report"]
 
@@ -79,7 +81,7 @@ def _rendered(comparison: Comparison, *, whole: bool) -> str:
     parts = [_part(comparison, task, looks, MOST_CELLS // max(1, looking)) for task in comparison.tasks]
     page = _template().render(
         whole=whole,
-        css=Markup(palette.css() + _resource("style.css")),
+        css=style(__package__),
         comparison=comparison,
         kicker=_kicker(comparison),
         basis=write.basis(comparison),
@@ -96,9 +98,9 @@ def _rendered(comparison: Comparison, *, whole: bool) -> str:
 
 @cache
 def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = templates()
     environment.filters.update(kept=_kept_together, breakable=_breakable, kind=write.kind)
-    return environment.from_string(_resource("page.html.j2"))
+    return environment.get_template(f"{__package__}/page.html.j2")
 
 
 def _part(comparison: Comparison, task: TaskOutcome, looks: dict[str, ArmLook], most_cells: int) -> TaskPart:
@@ -126,7 +128,9 @@ def _there(picture: Picture | None) -> list[Picture]:
 
 def _kicker(comparison: Comparison) -> str:
     arms, tasks = len(say.labels_of(comparison)), len(comparison.tasks)
-    plan = " × ".join([write.count(arms, "arm"), write.count(tasks, "task"), write.count(comparison.seeds, "seed")])
+    plan = " × ".join(
+        [numbers.count(arms, "arm"), numbers.count(tasks, "task"), numbers.count(comparison.seeds, "seed")]
+    )
     return " · ".join(filter(None, ["Headstock comparison", plan, comparison.date]))
 
 
@@ -164,7 +168,3 @@ def _kept_together(sentence: str) -> str:
 def _breakable(label: str) -> Markup:
     """Let a long label break after its joints, and before its parts."""
     return Markup("<wbr>").join(part for part in re.split(r"(?<=[/:+,])", label) if part)
-
-
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from headstock.comparison.report import writing as write
-from headstock.comparison.report.axes import Table
-from headstock.comparison.report.palette import ArmLook
 from headstock.comparison.report.summaries import finished
 from headstock.comparison.results import ArmOnTask, Attention, TaskOutcome
 from headstock.comparison.statistics.sentences import listed
+from headstock.pictures import numbers
+from headstock.pictures.palette import ArmLook
+from headstock.pictures.picture import Table
 
 MOST_CELLS = 20_000
 """On one page, over all arms and tasks; a cell is some fifty bytes, with its number in the table behind."""
@@ -159,7 +159,8 @@ def _scale(largest: float, signed: bool) -> list[Shade]:
         shares = [-1.0, -0.25, 0.0, 0.25, 1.0]
     places = max(2, 1 - math.floor(math.log10(largest))) if largest else 2
     return [
-        Shade(write.fixed(share * largest, places), _strength(share * largest, largest), share < 0) for share in shares
+        Shade(numbers.fixed(share * largest, places), _strength(share * largest, largest), share < 0)
+        for share in shares
     ]
 
 
@@ -181,10 +182,9 @@ def _finding(attention: Attention) -> str:
         return "no weight is a number"
     size, weight, layer, head, key = max(places)
     if size - min(places)[0] <= 1e-6 * size and len(places) > 1:
-        return f"every key gets the same, {write.fixed(weight, 3)}"
-    return (
-        f"most on “{attention.labels[key]}” at position {key}, {write.fixed(weight, 2)} in head {head} of layer {layer}"
-    )
+        return f"every key gets the same, {numbers.fixed(weight, 3)}"
+    written = numbers.fixed(weight, 2)
+    return f"most on “{attention.labels[key]}” at position {key}, {written} in head {head} of layer {layer}"
 
 
 def _keys(attention: Attention) -> int:
@@ -216,7 +216,7 @@ def _left_out(attention: Attention, n_layers: int, n_heads: int, first: int, key
             for layer in attention.weights
             for head in layer
         )
-        share = write.fixed(beyond, 2)
+        share = numbers.fixed(beyond, 2)
         said.append(f"The last {keys - first} of {keys} keys are shown; no head gives the others more than {share}.")
     parts = []
     if len(attention.weights) > n_layers:
@@ -236,7 +236,7 @@ def _table(labels: Sequence[str], weights: Weights, first: int) -> Table:
         for head, cells in enumerate(heads, start=1)
     ]
     rows = [
-        [f"{first + key} {label}", *(write.fixed(cells[key], 3) for _, cells in heads)]
+        [f"{first + key} {label}", *(numbers.fixed(cells[key], 3) for _, cells in heads)]
         for key, label in enumerate(labels)
     ]
     return Table(["key", *(name for name, _ in heads)], rows)

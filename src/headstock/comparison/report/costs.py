@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from headstock.comparison.report import summaries as say
-from headstock.comparison.report import writing as write
-from headstock.comparison.report.axes import WIDTH, Picture, Table, few_ticks, note, plain
-from headstock.comparison.report.labels import elided, elided_apart
-from headstock.comparison.report.palette import ArmLook, stand_in
-from headstock.comparison.report.svg import drawn
 from headstock.comparison.results import TaskOutcome
 from headstock.comparison.statistics.sentences import listed
+from headstock.pictures import numbers
+from headstock.pictures.axes import WIDTH, few_ticks, note, plain
+from headstock.pictures.labels import elided, elided_apart
+from headstock.pictures.palette import ArmLook, stand_in
+from headstock.pictures.picture import Picture, Table
+from headstock.pictures.spreads import finite
+from headstock.pictures.svg import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +25,7 @@ BAR = 13
 
 def cost_of_a_step(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture | None:
     """Give the picture for one task; None where no step was timed."""
-    taken = {arm.label: say.finite(arm.cost.seconds_per_step) for arm in task.arms}
+    taken = {arm.label: finite(arm.cost.seconds_per_step) for arm in task.arms}
     if not any(taken.values()):
         return None
     title = f"On {task.name}, {_finding(taken)}"
@@ -31,10 +33,10 @@ def cost_of_a_step(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture |
     rows = [
         [
             arm.label,
-            write.seconds(taken[arm.label]),
-            write.times(say.ratio(taken[arm.label], base)),
-            arm.cost.kernel or write.ABSENT,
-            *(write.seconds(end) for end in _ends(_runs(task, arm.label))),
+            numbers.seconds(taken[arm.label]),
+            numbers.times(say.ratio(taken[arm.label], base)),
+            arm.cost.kernel or numbers.ABSENT,
+            *(numbers.seconds(end) for end in _ends(_runs(task, arm.label))),
         ]
         for arm in task.arms
     ]
@@ -52,7 +54,7 @@ def cost_of_a_step(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture |
 
 def _runs(task: TaskOutcome, label: str) -> list[float]:
     arm = next(arm for arm in task.arms if arm.label == label)
-    return [cell.seconds_per_step for cell in say.finished(arm) if (say.finite(cell.seconds_per_step) or 0) > 0]
+    return [cell.seconds_per_step for cell in say.finished(arm) if (finite(cell.seconds_per_step) or 0) > 0]
 
 
 def _ends(values: list[float]) -> tuple[float | None, float | None]:
@@ -64,14 +66,14 @@ def _finding(taken: Mapping[str, float | None]) -> str:
     ratios = {label: found for label, value in others if (found := say.ratio(value, base)) is not None}
     if base is None:
         timed = sum(value is not None for value in taken.values())
-        return f"{write.count(timed, 'arm')} could be timed, {baseline} not"
+        return f"{numbers.count(timed, 'arm')} could be timed, {baseline} not"
     if not ratios:
-        return f"a step of {baseline} takes {write.seconds(base)}"
+        return f"a step of {baseline} takes {numbers.seconds(base)}"
     if len(ratios) > 3:
-        low, high = (write.times(end) for end in (min(ratios.values()), max(ratios.values())))
-        return f"a step takes {low} to {high} the {write.seconds(base)} of {baseline}"
-    said = listed([f"{write.times(found)} ({label})" for label, found in ratios.items()])
-    return f"a step takes {said} the {write.seconds(base)} of {baseline}"
+        low, high = (numbers.times(end) for end in (min(ratios.values()), max(ratios.values())))
+        return f"a step takes {low} to {high} the {numbers.seconds(base)} of {baseline}"
+    said = listed([f"{numbers.times(found)} ({label})" for label, found in ratios.items()])
+    return f"a step takes {said} the {numbers.seconds(base)} of {baseline}"
 
 
 def _draw(task: TaskOutcome, looks: Mapping[str, ArmLook], taken: Mapping[str, float | None], title: str) -> Markup:
@@ -99,7 +101,7 @@ def _draw(task: TaskOutcome, looks: Mapping[str, ArmLook], taken: Mapping[str, f
             if value is None:
                 note(axes, 3, top - 28, "not timed")
                 continue
-            said = f"{write.seconds(value)}{'' if place == 0 else ', ' + write.times(say.ratio(value, base))}"
+            said = f"{numbers.seconds(value)}{'' if place == 0 else ', ' + numbers.times(say.ratio(value, base))}"
             note(axes, width, top - 11, said, colour="ink", align="right", size=11.5, plate=True)
             axes.barh([top - 29], [value * scale], height=BAR, color=stand_in(looks[arm.label].colour), alpha=0.85)
             runs = [run * scale for run in _runs(task, arm.label)]

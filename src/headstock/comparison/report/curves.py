@@ -9,23 +9,14 @@ from markupsafe import Markup
 
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
-from headstock.comparison.report.axes import (
-    WIDTH,
-    LineEnd,
-    Picture,
-    Table,
-    around,
-    few_ticks,
-    label_ends,
-    line,
-    margin_for,
-    note,
-    plain,
-)
-from headstock.comparison.report.palette import ArmLook, stand_in
-from headstock.comparison.report.svg import drawn
 from headstock.comparison.results import CellResult, TaskOutcome
 from headstock.comparison.statistics.sentences import listed
+from headstock.pictures import numbers
+from headstock.pictures.axes import WIDTH, LineEnd, around, few_ticks, label_ends, line, margin_for, note, plain
+from headstock.pictures.palette import ArmLook, stand_in
+from headstock.pictures.picture import Picture, Table
+from headstock.pictures.spreads import finite
+from headstock.pictures.svg import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,12 +49,12 @@ def learning_curves(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture 
     title = f"On {task.name}, {_finding(task, bands)}"
     drawing = _draw(task, looks, bands, stopped, title)
     rows = [
-        [label, write.whole(step), str(n), *(write.fixed(value, 4) for value in values)]
+        [label, numbers.whole(step), str(n), *(numbers.fixed(value, 4) for value in values)]
         for label, found in bands.items()
         for step, n, *values in thinned(found)
     ]
     rows += [
-        [f"{label}, failed after", write.whole(step), "1", write.fixed(value, 4), write.ABSENT, write.ABSENT]
+        [f"{label}, failed after", numbers.whole(step), "1", numbers.fixed(value, 4), numbers.ABSENT, numbers.ABSENT]
         for label, curves in stopped.items()
         for curve in curves
         for step, value in curve[-1:]
@@ -106,7 +97,7 @@ def thinned(found: Band) -> list[tuple[float, int, float, float, float]]:
 
 def _curve(cell: CellResult, metric: str) -> list[tuple[float, float]]:
     """Give a run's (step, metric), without the evaluations that gave no number."""
-    pairs = ((say.finite(entry.get("step")), say.finite(entry.get(metric))) for entry in cell.curve)
+    pairs = ((finite(entry.get("step")), finite(entry.get(metric))) for entry in cell.curve)
     return [(step, value) for step, value in pairs if step is not None and value is not None]
 
 
@@ -119,10 +110,9 @@ def _finding(task: TaskOutcome, bands: Mapping[str, Band]) -> str:
     unit = task.unit or write.metric_words(task.metric)
     ends = {label: found.medians[-1] for label, found in bands.items()}
     if len(ends) > 3:
-        return (
-            f"medians end between {write.fixed(min(ends.values()), 2)} and {write.fixed(max(ends.values()), 2)} {unit}"
-        )
-    written = [f"{write.fixed(value, 2)} ({label})" for label, value in ends.items()]
+        low, high = (numbers.fixed(end, 2) for end in (min(ends.values()), max(ends.values())))
+        return f"medians end between {low} and {high} {unit}"
+    written = [f"{numbers.fixed(value, 2)} ({label})" for label, value in ends.items()]
     return f"{'medians end' if len(ends) > 1 else 'the median ends'} at {listed(written)} {unit}"
 
 
@@ -135,7 +125,7 @@ def _who_solved(task: TaskOutcome) -> str:
         return f"no arm solves the task within {steps:,} steps in most of its seeds"
     if len(results) > 3:
         return f"{len(solvers)} of {len(results)} arms solve the task within {steps:,} steps in most of their seeds"
-    said = listed([f"{label} in {write.whole(median)}" for label, median in solvers.items()])
+    said = listed([f"{label} in {numbers.whole(median)}" for label, median in solvers.items()])
     rest = f"; {listed(others)} {'does' if len(others) == 1 else 'do'} not" if others else ""
     return f"the median seed solves the task with {said} steps{rest}"
 
@@ -201,7 +191,7 @@ def _caption(task: TaskOutcome, bands: Mapping[str, Band], stopped: bool) -> str
     parts = [f"Held-out {write.metric_words(task.metric)} while training; {task.better} is better."]
     if counts:
         few, many = min(counts), max(counts)
-        seeds = write.count(many, "seed") if few == many else f"{few} to {many} seeds"
+        seeds = numbers.count(many, "seed") if few == many else f"{few} to {many} seeds"
         if many == 1:
             parts.append("Line: the one seed, so there is no band.")
         elif few >= FEWEST_FOR_QUARTERS:

@@ -7,12 +7,15 @@ from markupsafe import Markup
 
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
-from headstock.comparison.report.axes import WIDTH, Picture, Table, around, few_ticks, markers, note, plain
-from headstock.comparison.report.labels import elided_apart
-from headstock.comparison.report.palette import ArmLook, stand_in
-from headstock.comparison.report.svg import drawn
 from headstock.comparison.results import Comparison, TaskOutcome
 from headstock.comparison.statistics.hypotheses import Verdict
+from headstock.pictures import numbers
+from headstock.pictures.axes import WIDTH, around, few_ticks, markers, note, plain
+from headstock.pictures.labels import elided_apart
+from headstock.pictures.palette import ArmLook, stand_in
+from headstock.pictures.picture import Picture, Table
+from headstock.pictures.spreads import finite
+from headstock.pictures.svg import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,13 +43,13 @@ def _picture(task: TaskOutcome, unit: str, verdicts: Sequence[Verdict], looks: M
         [
             f"{verdict.arm} − {verdict.against}",
             write.kind(verdict),
-            write.small(verdict.estimate),
+            numbers.small(verdict.estimate),
             *_ends_in_words(verdict),
-            write.small(verdict.p),
-            write.small(verdict.level),
+            numbers.small(verdict.p),
+            numbers.small(verdict.level),
             verdict.test,
             str(verdict.pairs),
-            write.small(verdict.seen),
+            numbers.small(verdict.seen),
         ]
         for verdict in verdicts
     ]
@@ -62,8 +65,8 @@ def _picture(task: TaskOutcome, unit: str, verdicts: Sequence[Verdict], looks: M
 
 def _ends_in_words(verdict: Verdict) -> list[str]:
     if verdict.interval is None:
-        return [write.ABSENT, write.ABSENT]
-    return ["open" if say.finite(end) is None else write.small(end) for end in verdict.interval]
+        return [numbers.ABSENT, numbers.ABSENT]
+    return ["open" if finite(end) is None else numbers.small(end) for end in verdict.interval]
 
 
 def _caption(verdicts: Sequence[Verdict], of: str) -> str:
@@ -85,16 +88,16 @@ def _draw(
 ) -> Markup:
     labels = list(dict.fromkeys(name for verdict in verdicts for name in (verdict.arm, verdict.against)))
     short = dict(zip(labels, elided_apart(labels, LONGEST_LABEL), strict=True))
-    numbers = [0.0]
+    shown = [0.0]
     for verdict in verdicts:
-        known = map(say.finite, [verdict.estimate, *(verdict.interval or ())])
-        numbers += [number for number in known if number is not None]
+        known = map(finite, [verdict.estimate, *(verdict.interval or ())])
+        shown += [number for number in known if number is not None]
     lower_is_better = unit == "steps" or task.better == "lower"
     height = ROW * len(verdicts)
 
     def draw(axes: "Axes") -> None:
         plain(axes, rules="")
-        low, high = around(numbers, 0.1)
+        low, high = around(shown, 0.1)
         axes.set(xlim=(low, high), ylim=(0, height), yticks=[])
         few_ticks(axes, "x")
         axes.axvline(0, color=stand_in("ink"), linewidth=1, clip_on=False)
@@ -121,22 +124,22 @@ def _in_a_line(verdict: Verdict) -> str:
     """Give "better: −225 to −100 steps", so that a short interval can be read beside long ones."""
     if verdict.interval is None:
         return write.kind(verdict)
-    low, high = (say.finite(end) for end in verdict.interval)
+    low, high = (finite(end) for end in verdict.interval)
     if low is None or high is None:
-        ends = [f"{word} {write.small(end, 3)}" for word, end in (("from", low), ("up to", high)) if end is not None]
+        ends = [f"{word} {numbers.small(end, 3)}" for word, end in (("from", low), ("up to", high)) if end is not None]
         return f"{verdict.kind}: {ends[0] if ends else 'open at both ends'}"
-    return f"{verdict.kind}: {' to '.join(write.outwards(low, high))}"
+    return f"{verdict.kind}: {' to '.join(numbers.outwards(low, high))}"
 
 
 def _mark(axes: "Axes", verdict: Verdict, y: float, look: ArmLook, limits: tuple[float, float]) -> None:
     colour = stand_in(look.colour)
     if verdict.interval is not None:
-        ends = [say.finite(end) for end in verdict.interval]
+        ends = [finite(end) for end in verdict.interval]
         near, far = (limit if end is None else end for end, limit in zip(ends, limits, strict=True))
         axes.plot([near, far], [y, y], color=colour, linewidth=3.2 if verdict.claim else 1.4, solid_capstyle="butt")
         for end, place, shape in zip(ends, (near, far), ("<", ">"), strict=True):
             open_end = end is None
             axes.plot([place], [y], marker=shape if open_end else "|", color=colour, markersize=9, clip_on=False)
-    estimate = say.finite(verdict.estimate)
+    estimate = finite(verdict.estimate)
     if estimate is not None:
         markers(axes, [estimate], [y], look, filled=verdict.claim, size=5.5)

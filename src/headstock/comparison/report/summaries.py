@@ -5,22 +5,11 @@ Knows nothing of words, HTML or pictures. A number that is not there, or is not 
 
 import math
 import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headstock.comparison.results import ArmOnTask, CellResult, Comparison, TaskOutcome
 from headstock.comparison.statistics.hypotheses import Verdict, reaches
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Finite values of one figure over seeds; `deviation` is the sample standard deviation, None for one value."""
-
-    mean: float
-    deviation: float | None
-    lowest: float
-    highest: float
-    count: int
+from headstock.pictures.spreads import Spread, finite, spread_of
 
 
 @dataclass(frozen=True)
@@ -33,11 +22,6 @@ class Solving:
     steps: int
 
 
-def finite(value: float | None) -> float | None:
-    """Give a number back, or None where it is none or is not finite."""
-    return value if value is not None and math.isfinite(value) else None
-
-
 def finished(arm: ArmOnTask) -> list[CellResult]:
     """Give the runs that came to their end."""
     return [cell for cell in arm.cells if cell.status == "finished"]
@@ -46,20 +30,6 @@ def finished(arm: ArmOnTask) -> list[CellResult]:
 def failed(arm: ArmOnTask) -> list[CellResult]:
     """Give the runs that did not."""
     return [cell for cell in arm.cells if cell.status != "finished"]
-
-
-def spread_of(values: Iterable[float | None]) -> Spread | None:
-    """Give mean and spread of the finite values; None where there is none."""
-    known = [value for value in map(finite, values) if value is not None]
-    if not known:
-        return None
-    # A value near the largest float overflows its own square: then the mean stands without a spread.
-    try:
-        deviation = statistics.stdev(known) if len(known) > 1 else None
-        mean = statistics.fmean(known)
-    except OverflowError:
-        return None
-    return Spread(mean, finite(deviation), min(known), max(known), len(known))
 
 
 def metric_spread(arm: ArmOnTask, split: str, metric: str) -> Spread | None:

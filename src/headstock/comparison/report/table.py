@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
-from headstock.comparison.report.labels import elided, elided_apart, showable
 from headstock.comparison.results import Comparison, TaskOutcome
+from headstock.pictures import numbers
+from headstock.pictures.labels import elided, elided_apart, showable
 
 WIDTH = 100
 GAP = "  "
@@ -56,10 +57,10 @@ def _result_columns(task: TaskOutcome) -> list[Row]:
     """Give what each arm reached: the primary metric with its spread, the train split, who solved, the others."""
     held_out = [say.metric_spread(arm, "held-out", task.metric) for arm in task.arms]
     train = [say.metric_spread(arm, "train", task.metric) for arm in task.arms]
-    places = write.places_for([*held_out, *train])
+    places = numbers.places_for([*held_out, *train])
     columns: list[Row] = [
-        ["held-out", *(write.plus_minus(spread, places) for spread in held_out)],
-        ["train", *(write.fixed(spread.mean if spread else None, places) for spread in train)],
+        ["held-out", *(numbers.plus_minus(spread, places) for spread in held_out)],
+        ["train", *(numbers.fixed(spread.mean if spread else None, places) for spread in train)],
     ]
     if task.solved_at is not None:
         results = [result for arm in task.arms if (result := say.solving(task, arm)) is not None]
@@ -67,8 +68,8 @@ def _result_columns(task: TaskOutcome) -> list[Row]:
         columns.append(["median steps", *map(write.steps_in_words, results)])
     for name in say.other_metrics(task):
         spreads = [say.metric_spread(arm, "held-out", name) for arm in task.arms]
-        digits = write.places_for(spreads)
-        columns.append([write.metric_words(name), *(write.fixed(s.mean if s else None, digits) for s in spreads)])
+        digits = numbers.places_for(spreads)
+        columns.append([write.metric_words(name), *(numbers.fixed(s.mean if s else None, digits) for s in spreads)])
     return columns
 
 
@@ -88,13 +89,13 @@ def _cost_columns(task: TaskOutcome) -> list[Row]:
     costs = [arm.cost for arm in task.arms]
     base = costs[0].seconds_per_step
     return [
-        ["d_ff", *(write.whole(cost.d_ff) for cost in costs)],
-        ["parameters", *(write.whole(cost.parameters) for cost in costs)],
-        ["FLOPs/tok", *(write.whole(cost.flops_per_token) for cost in costs)],
-        ["cache bytes", *(write.whole(cost.cache_bytes) for cost in costs)],
-        ["step", *(write.seconds(cost.seconds_per_step) for cost in costs)],
-        ["ratio", *(write.times(say.ratio(cost.seconds_per_step, base)) for cost in costs)],
-        ["kernel", *(elided(cost.kernel or write.ABSENT, 18) for cost in costs)],
+        ["d_ff", *(numbers.whole(cost.d_ff) for cost in costs)],
+        ["parameters", *(numbers.whole(cost.parameters) for cost in costs)],
+        ["FLOPs/tok", *(numbers.whole(cost.flops_per_token) for cost in costs)],
+        ["cache bytes", *(numbers.whole(cost.cache_bytes) for cost in costs)],
+        ["step", *(numbers.seconds(cost.seconds_per_step) for cost in costs)],
+        ["ratio", *(numbers.times(say.ratio(cost.seconds_per_step, base)) for cost in costs)],
+        ["kernel", *(elided(cost.kernel or numbers.ABSENT, 18) for cost in costs)],
     ]
 
 
@@ -110,8 +111,8 @@ def _aligned(labels: Row, columns: Sequence[Row]) -> list[str]:
     first, widths = max(map(len, labels)), [max(map(len, column)) for column in columns]
     lines = []
     for label, *cells in zip(labels, *columns, strict=True):
-        numbers = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-        lines.append(GAP + GAP.join([label.ljust(first), *numbers]))
+        right = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        lines.append(GAP + GAP.join([label.ljust(first), *right]))
     return lines
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
-from headstock.comparison.report.axes import Table
-from headstock.comparison.report.palette import ArmLook
 from headstock.comparison.results import ArmOnTask, TaskOutcome
+from headstock.pictures import numbers
+from headstock.pictures.palette import ArmLook
+from headstock.pictures.picture import Table
 
 SPLITS = ("held-out", "train")
 
@@ -71,14 +72,14 @@ def results_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
 def _metric_columns(task: TaskOutcome, metric: str) -> list[list[str]]:
     """Give the held-out and the train column of a metric, to the same number of decimals."""
     by_split = [[say.metric_spread(arm, split, metric) for arm in task.arms] for split in SPLITS]
-    places = write.places_for([spread for spreads in by_split for spread in spreads])
-    return [[write.plus_minus(spread, places) for spread in spreads] for spreads in by_split]
+    places = numbers.places_for([spread for spreads in by_split for spread in spreads])
+    return [[numbers.plus_minus(spread, places) for spread in spreads] for spreads in by_split]
 
 
 def _means(task: TaskOutcome, metric: str) -> list[str]:
     spreads = [say.metric_spread(arm, "held-out", metric) for arm in task.arms]
-    places = write.places_for(spreads)
-    return [write.fixed(spread.mean if spread else None, places) for spread in spreads]
+    places = numbers.places_for(spreads)
+    return [numbers.fixed(spread.mean if spread else None, places) for spread in spreads]
 
 
 def _role(place: int, arm: ArmOnTask) -> str:
@@ -103,13 +104,13 @@ def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
             (cost.cache_bytes, base.cache_bytes),
         ]
         cells = [
-            Cell(write.whole(value), write.difference(value, to), abs(value - to) > 0.005 * abs(to))
+            Cell(numbers.whole(value), numbers.difference(value, to), abs(value - to) > 0.005 * abs(to))
             for value, to in counts
         ]
         to_baseline = say.ratio(cost.seconds_per_step, base.seconds_per_step)
-        beside = "" if place == 0 or to_baseline is None else write.times(to_baseline)
-        cells.append(Cell(write.seconds(cost.seconds_per_step), beside, differs=bool(beside)))
-        cells.append(Cell(cost.kernel or write.ABSENT))
+        beside = "" if place == 0 or to_baseline is None else numbers.times(to_baseline)
+        cells.append(Cell(numbers.seconds(cost.seconds_per_step), beside, differs=bool(beside)))
+        cells.append(Cell(cost.kernel or numbers.ABSENT))
         rows.append(ArmRow(arm.label, looks[arm.label], _role(place, arm), cells))
     return ArmTable(groups, rows)
 
@@ -125,9 +126,9 @@ def runs_table(task: TaskOutcome) -> Table:
     for arm in task.arms:
         for cell in arm.cells:
             row = [arm.label, str(cell.seed), f"{cell.lr:g}", cell.status + (f": {cell.reason}" if cell.reason else "")]
-            row += [write.fixed(cell.metrics.get(split, {}).get(name), 4) for name in metrics for split in SPLITS]
+            row += [numbers.fixed(cell.metrics.get(split, {}).get(name), 4) for name in metrics for split in SPLITS]
             if task.solved_at is not None:
                 step = say.solving_step(task, arm, cell)
-                row.append("not solved" if step is None else write.whole(step))
-            rows.append([*row, write.seconds(cell.seconds_per_step), cell.folder])
+                row.append("not solved" if step is None else numbers.whole(step))
+            rows.append([*row, numbers.seconds(cell.seconds_per_step), cell.folder])
     return Table(head, rows)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
-from headstock.comparison.report.axes import (
+from headstock.comparison.results import TaskOutcome, Tuning
+from headstock.comparison.statistics.sentences import listed
+from headstock.pictures import numbers
+from headstock.pictures.axes import (
     WIDTH,
     LineEnd,
-    Picture,
-    Table,
     around,
     few_ticks,
     label_ends,
@@ -22,10 +22,10 @@ from headstock.comparison.report.axes import (
     note,
     plain,
 )
-from headstock.comparison.report.palette import ArmLook, stand_in
-from headstock.comparison.report.svg import drawn
-from headstock.comparison.results import TaskOutcome, Tuning
-from headstock.comparison.statistics.sentences import listed
+from headstock.pictures.palette import ArmLook, stand_in
+from headstock.pictures.picture import Picture, Table
+from headstock.pictures.spreads import finite
+from headstock.pictures.svg import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def tuning_curves(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture | 
         [
             label,
             f"{rate:g}",
-            write.fixed(value, 4) if say.finite(value) is not None else "failed",
+            numbers.fixed(value, 4) if finite(value) is not None else "failed",
             _is_chosen(rate, tuning),
         ]
         for label, tuning in tuned.items()
@@ -83,7 +83,7 @@ def _finding(tuned: Mapping[str, Tuning]) -> str:
 def _draw(task: TaskOutcome, looks: Mapping[str, ArmLook], tuned: Mapping[str, Tuning], title: str) -> Markup:
     short, right = margin_for(list(tuned))
     rates = sorted({rate for tuning in tuned.values() for rate in tuning.rates})
-    known = [value for tuning in tuned.values() for _, value in _points(tuning) if say.finite(value) is not None]
+    known = [value for tuning in tuned.values() for _, value in _points(tuning) if finite(value) is not None]
     values = [value for value in known if value is not None]
     shown = rates if len(rates) <= 4 else [rates[0], rates[len(rates) // 2], rates[-1]]
 
@@ -102,7 +102,7 @@ def _draw(task: TaskOutcome, looks: Mapping[str, ArmLook], tuned: Mapping[str, T
         for name, (label, tuning) in zip(short, tuned.items(), strict=True):
             look = looks[label]
             points = [(rate, value) for rate, value in _points(tuning) if value is not None and math.isfinite(value)]
-            lost = [rate for rate, value in _points(tuning) if say.finite(value) is None]
+            lost = [rate for rate, value in _points(tuning) if finite(value) is None]
             axes.plot(
                 lost, [edge] * len(lost), linestyle="none", marker="x", color=stand_in(look.colour), clip_on=False
             )

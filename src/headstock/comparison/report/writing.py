@@ -1,17 +1,13 @@
-"""How the table and the report write numbers, and what both say in the same sentences.
+"""What the table and the report both say, in the same sentences."""
 
-Numbers keep a real minus and thousands apart; one that is not there, or is not finite, is written "—".
-"""
+from collections.abc import Sequence
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-
-from headstock.comparison.report.summaries import Solving, Spread, failed, finite
+from headstock.comparison.report.summaries import Solving, failed
 from headstock.comparison.results import Comparison, TaskOutcome
 from headstock.comparison.statistics.hypotheses import Verdict
 from headstock.comparison.statistics.sentences import listed
+from headstock.pictures.numbers import ABSENT, count
 
-ABSENT = "—"
 SPREAD_IS = "± is the standard deviation from seed to seed"
 
 
@@ -86,35 +82,6 @@ def mark(task: TaskOutcome) -> str:
     return f"solved at {task.solved_at:g} or {'more' if task.better == 'higher' else 'less'}"
 
 
-def count(number: int, noun: str) -> str:
-    """Give "1 seed", "8 seeds"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def fixed(value: float | None, places: int) -> str:
-    """Write a number with so many decimals, with a real minus; one too large for that with an exponent."""
-    value = finite(value)
-    if value is None:
-        return ABSENT
-    written = f"{value:,.{places}f}" if abs(value) < 1e9 else f"{value:.3e}"
-    if not written.strip("-0.,"):
-        written = written.lstrip("-")
-    return written.replace("-", "−") if "e" not in written else written.replace("e+", "e").replace("-", "−")
-
-
-def plus_minus(spread: Spread | None, places: int) -> str:
-    """Write "1.623 ± 0.004"; only the mean where there is one value."""
-    if spread is None:
-        return ABSENT
-    mean = fixed(spread.mean, places)
-    return mean if spread.deviation is None else f"{mean} ± {fixed(spread.deviation, places)}"
-
-
-def whole(value: float | None) -> str:
-    """Write a count with its thousands apart."""
-    return fixed(value, 0)
-
-
 def solved_in_words(result: Solving) -> str:
     """Write "7 of 8"; nothing where no run finished."""
     return f"{result.solved} of {result.finished}" if result.finished else ABSENT
@@ -125,82 +92,3 @@ def steps_in_words(result: Solving) -> str:
     if result.median_steps is None:
         return f"not within {result.steps:,}" if result.finished else ABSENT
     return f"{result.median_steps:,.0f}"
-
-
-def times(value: float | None) -> str:
-    """Write a ratio: "1.42×"."""
-    value = finite(value)
-    return ABSENT if value is None else f"{value:.2f}×"
-
-
-def seconds(value: float | None) -> str:
-    """Write a duration of a step: milliseconds below one second."""
-    value = finite(value)
-    if value is None:
-        return ABSENT
-    if value >= 1:
-        return f"{value:,.2f} s"
-    return f"{value * 1000:.1f} ms" if value < 0.1 else f"{value * 1000:.0f} ms"
-
-
-def difference(value: float, baseline: float) -> str:
-    """Write how far a count is from the baseline's, "+12.4 %"; empty where they are equal."""
-    if value == baseline:
-        return ""
-    if not baseline:
-        return ABSENT
-    percent = 100 * (value / baseline - 1)
-    return f"{'+' if percent > 0 else '−'}{abs(percent):.1f} %" if abs(percent) >= 0.05 else "≈"
-
-
-def small(value: float | None, digits: int = 4) -> str:
-    """Write an estimate, an interval's end or a p-value with so many digits, whatever their size."""
-    value = finite(value)
-    if value is None:
-        return ABSENT
-    written = (
-        f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3e}"
-    )
-    return written.replace("-", "−")
-
-
-def outwards(low: float, high: float) -> tuple[str, str]:
-    """Write an interval as the verdicts' sentences do: rounded outwards, to the place where half its width begins.
-
-    One that holds zero, whose ends no sentence gives, has a digit more.
-    """
-    if low == high or (low == round(low) and high == round(high)):
-        return small(low), small(high)
-    places = max(0, -math.floor(math.log10((high - low) / 2)) + (low < 0 < high))
-    most = places + 2
-    # An end on one side of zero is not written as zero.
-    while places < most and any(end and not _rounded(end, places, towards) for end, towards in _ends(low, high)):
-        places += 1
-    written = (fixed(_rounded(end, places, towards), places) for end, towards in _ends(low, high))
-    return next(written), next(written)
-
-
-def _ends(low: float, high: float) -> tuple[tuple[float, Callable[[float], int]], ...]:
-    return (low, math.floor), (high, math.ceil)
-
-
-def _rounded(value: float, places: int, towards: Callable[[float], int]) -> float:
-    scaled = value * 10**places
-    nearest = round(scaled)
-    return float((nearest if math.isclose(scaled, nearest, rel_tol=1e-9) else towards(scaled)) / 10**places)
-
-
-def places_for(spreads: Iterable[Spread | None], most: int = 4) -> int:
-    """Give the decimals for one column: two digits of its smallest spread, or four digits of its largest mean."""
-    known = [spread for spread in spreads if spread is not None]
-    deviations = [spread.deviation for spread in known if spread.deviation]
-    sizes = [abs(spread.mean) for spread in known if spread.mean]
-    if deviations:
-        places = 1 - math.floor(math.log10(min(deviations)))
-    elif sizes:
-        places = 3 - math.floor(math.log10(max(sizes)))
-    else:
-        places = 3
-    if sizes:  # never more than six digits in all
-        most = min(most, max(0, 5 - math.floor(math.log10(max(sizes)))))
-    return max(0, min(most, places))

@@ -306,8 +306,7 @@ class ScoreMixer(HeadMixer):
 
     def weights_of(self, heads: Heads) -> Weights:
         """Give the weights, plainly: what `weigh` makes of the scores. A mixer whose gates move weights overrides."""
-        scores = heads.hooks.scores("hook_attn_scores", self.scores_of(heads), heads.visible)
-        return self.weigh(scores, heads.visible.dense)
+        return self.weigh(*heads.hooks.scores("hook_attn_scores", self.scores_of(heads), heads.visible))
 
     def weighing_hooks(self) -> tuple[str, ...]:
         """Scores and weights; no scores where a mixer has a `weights_of` of its own."""

@@ -16,15 +16,15 @@ from headstock.model.norms import RMSNorm
 from headstock.model.shapes import Keys, KeysPerQueryHead, Mixed, Queries, Scores, Values, VisibleTensor, Weights
 from headstock.model.visibility import Visible
 
-MAPS_OF_A_PAIR = ("hook_attn_scores_1", "hook_attn_scores_2", "hook_pattern_1", "hook_pattern_2")
+MAPS_OF_A_PAIR = ("hook_attn_scores_1", "hook_pattern_1", "hook_attn_scores_2", "hook_pattern_2")
 
 
 def shown_maps(scores_bhqk: Tensor, heads: Heads) -> list[Tensor]:
     """Give the first and the second map of each pair, (batch, pair, query, key), shown to who waits for them."""
     maps = []
     for n in (1, 2):
-        scores = heads.hooks.scores(f"hook_attn_scores_{n}", scores_bhqk[:, n - 1 :: 2], heads.visible)
-        maps.append(heads.hooks(f"hook_pattern_{n}", masked_softmax(scores, heads.visible.dense)))
+        shown = heads.hooks.scores(f"hook_attn_scores_{n}", scores_bhqk[:, n - 1 :: 2], heads.visible)
+        maps.append(heads.hooks(f"hook_pattern_{n}", masked_softmax(*shown)))
     return maps
 
 

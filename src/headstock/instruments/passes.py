@@ -1,0 +1,129 @@
+"""What instruments share: a pass that shows a model's inner values as they come, keeps none, and leaves no trace."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from headstock.errors import UserError
+from headstock.model.hooks import HookPoint
+from headstock.model.mixers import mixer_class
+from headstock.model.transformer import Transformer, refuse_input
+from headstock.model.visibility import Visible
+
+Look: TypeAlias = Callable[[Tensor, int], None]
+"""(value, layer), called while the value is there; it changes nothing, and what it wants of it later it copies."""
+PATTERN = "attn.hook_pattern"
+
+
+@contextmanager
+def undisturbed(model: Transformer, *, gradients: bool = False) -> Iterator[None]:
+    """Put a model in evaluation mode inside, with or without gradients, and leave every part of it as it was."""
+    training = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.set_grad_enabled(gradients):
+            yield
+    finally:
+        for module, was in training:
+            module.training = was
+
+
+def look(
+    model: Transformer,
+    ids_bq: Tensor,
+    at: Mapping[str, Look],
+    *,
+    real: Tensor | None = None,
+    documents: Tensor | None = None,
+) -> Tensor:
+    """Run one pass and show the values of every block that are named as in "hook_resid_pre" or "attn.hook_z".
+
+    Gives the residual after the last norm, (batch, time, model). A value is as the functions that wait in the model
+    already leave it. Raises UserError for a name that a block does not have, and for a model without blocks.
+    """
+    if not len(model.blocks):
+        raise UserError("the model has no blocks, so there is nothing inside to measure: give one with n_layers ≥ 1.")
+    with undisturbed(model), ExitStack() as leaving:
+        for short, function in at.items():
+            names = [f"blocks.{layer}.{short}" for layer in range(len(model.blocks))]
+            handle = model.add_hook(names, _shown_to(function))
+            handle.copies = False
+            leaving.callback(handle.remove)
+        return model.hidden(ids_bq, real=real, documents=documents)
+
+
+def look_at_weights(
+    model: Transformer,
+    ids_bq: Tensor,
+    function: Look,
+    at: Mapping[str, Look] | None = None,
+    *,
+    real: Tensor | None = None,
+    documents: Tensor | None = None,
+) -> None:
+    """Show each block's weights (batch, head, query, key), layer by layer, and the values named in `at`.
+
+    The weights of a mixer that does not show them on the way are asked of it, all layers at once. Raises UserError
+    where the mixer has none, and as `look` does.
+    """
+    refuse_without_weights(model)
+    if lists(model, PATTERN) or at or not len(model.blocks):
+        look(model, ids_bq, {**(at or {}), PATTERN: function}, real=real, documents=documents)
+        return
+    with undisturbed(model):
+        for layer, weights_bhqk in enumerate(model.weights(ids_bq, real=real, documents=documents)):
+            function(weights_bhqk, layer)
+
+
+def lists(model: Transformer, short: str) -> bool:
+    """Say whether every block has a value of a name such as "attn.hook_attn_scores"."""
+    return {f"blocks.{layer}.{short}" for layer in range(len(model.blocks))} <= set(model.hook_names())
+
+
+def refuse_without_weights(model: Transformer) -> None:
+    """Raise UserError where the mixer is no average of values, so that there are no weights to measure."""
+    if weights_are(model) == "none":
+        raise UserError(
+            f"{model.config.mixer} has no weights to measure: what it gives is no average of values; "
+            f"hook_z and the residual can be read of it."
+        )
+
+
+def weights_are(model: Transformer) -> str:
+    """Say what the mixer declares its weights to be: normalised, signed, unnormalised or none."""
+    return str(mixer_class(model.config.mixer).weights_are)
+
+
+def visible_to(
+    model: Transformer, ids_bq: Tensor, real: Tensor | None = None, documents: Tensor | None = None
+) -> Tensor:
+    """Say what each query may attend to, bool (batch or 1, 1, query, key)."""
+    refuse_input(ids_bq, real, documents)
+    length, config = ids_bq.shape[1], model.config
+    return Visible(
+        length,
+        length,
+        ids_bq.device,
+        causal=config.causal,
+        real_bk=real,
+        document_bk=documents,
+        window=config.window,
+    ).dense
+
+
+def kept(value: Tensor) -> Tensor:
+    """Give a copy that outlives the pass: on the host, without its graph, float32 or wider."""
+    value = value.detach().to("cpu", torch.float64 if value.dtype == torch.float64 else torch.float32)
+    return value.clone()
+
+
+def _shown_to(function: Look) -> Callable[[Tensor, HookPoint], None]:
+    def hook(value: Tensor, where: HookPoint) -> None:
+        layer = where.layer()
+        assert layer is not None
+        function(value, layer)
+
+    return hook

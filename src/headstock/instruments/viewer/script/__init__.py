@@ -1,0 +1,1 @@
+"""The parts of the script of the page, put together by `page`."""

@@ -1,0 +1,94 @@
+"""The pictures of the study `crossing`: what was answered, where both blocks look, and what they are worth."""
+
+from headstock.pictures.bars import bars
+from headstock.pictures.grid import heat
+from headstock.pictures.picture import Picture
+from headstock.studies.results import StudyResult
+from headstock.tasks.crossing import ADJECTIVES
+
+KINDS = ("the noun that crosses", "the noun that is crossed")
+
+
+def pictures(result: StudyResult) -> list[Picture]:
+    """Give the answers of all rows, and of two blocks the maps and what is left without each part."""
+    found = [_answers(result)]
+    details = result.details("two-blocks")
+    if details:
+        found += [_map(details, layer) for layer in (0, 1)]
+        found += [_without_places(details, kind) for kind in (0, 1)]
+        found.append(_without_heads(details))
+    return [picture for picture in found if picture is not None]
+
+
+def _answers(result: StudyResult) -> Picture | None:
+    right = {row.says: row.spread("right") for row in result.rows}
+    wrong = {row.says: row.spread("wrong_noun") for row in result.rows}
+    known = {says: 100 * spread.mean for says, spread in right.items() if spread is not None}
+    if not known:
+        return None
+    best = max(known, key=known.__getitem__)
+    return bars(
+        known,
+        unit="% of the held-out sentences",
+        title=f"Most are answered by “{best}”: {known[best]:.1f} %",
+        beside={says: 100 * spread.mean for says, spread in wrong.items() if spread is not None and says in known},
+        beside_is="the wrong noun of the pair",
+        name="answers",
+    )
+
+
+def _map(details: dict[str, list[list[list[float]]]], layer: int) -> Picture:
+    map_ak = details["maps"][layer]
+    words = [f"{place} {word}" for place, word in enumerate(_words(details))]
+    spread = max(max(row[key] for row in map_ak) - min(row[key] for row in map_ak) for key in range(len(map_ak[0])))
+    says = "looks where it does whatever the adjective" if spread < 0.05 else "looks elsewhere as the adjective says"
+    return heat(
+        map_ak,
+        list(ADJECTIVES),
+        words,
+        title=f"Block {layer + 1} {says}",
+        rows="adjective",
+        columns="key",
+        unit="weight",
+        caption="From the position that names the noun meant; mean of the heads over all held-out pairs. Words of one "
+        "sentence name the places.",
+        name=f"map-of-block-{layer + 1}",
+    )
+
+
+def _words(details: dict[str, list[list[list[float]]]]) -> list[str]:
+    return [str(word) for word in details["words"]]
+
+
+def _without_places(details: dict[str, list[list[list[float]]]], kind: int) -> Picture:
+    values = [[100 * both[kind] for both in of_layer] for of_layer in details["without_place"]]  # type: ignore[index]
+    words = [f"{place} {word}" for place, word in enumerate(_words(details))]
+    layer, place = min(((row, key) for row in (0, 1) for key in range(len(words))), key=lambda at: values[at[0]][at[1]])
+    return heat(
+        values,
+        ["block 1", "block 2"],
+        words,
+        title=f"For {KINDS[kind]}, what block {layer + 1} gives at “{words[place]}” is needed most: "
+        f"{values[layer][place]:.0f} % are right without it",
+        rows="block",
+        columns="place",
+        unit="% right",
+        caption="All heads' outputs at one place, replaced by their mean over the held-out sentences.",
+        name=f"without-places-{'crosser' if kind == 0 else 'crossed'}",
+    )
+
+
+def _without_heads(details: dict[str, list[list[list[float]]]]) -> Picture:
+    values = [[100 * share for share in of_layer] for of_layer in details["without_head"]]  # type: ignore[operator]
+    lowest = min(min(row) for row in values)
+    return heat(
+        values,
+        ["block 1", "block 2"],
+        [f"head {head}" for head in range(len(values[0]))],
+        title=f"Without one head, {lowest:.0f} % or more are right",
+        rows="block",
+        columns="head",
+        unit="% right",
+        caption="One head's output at all places, replaced by its mean over the held-out sentences.",
+        name="without-heads",
+    )

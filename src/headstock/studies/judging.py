@@ -1,0 +1,321 @@
+"""Whether ours agrees with what was published: for each claim an interval of ours, held against the claim's band.
+
+An interval inside the band: reproduced. One wholly outside it: not reproduced. Any other: not decidable. Intervals are
+Bonferroni's: each claim's is as wide as makes all of a study's claims hold together 95 times in 100.
+
+    several seeds   Student's t interval of the claim's value, which is worked out of one seed's figures at a time
+    pooled seeds    where the study says that its rows scatter alike: one relative standard deviation a figure, of all
+                    trained rows' seeds together, as many degrees of freedom, and rows independent of each other
+    one seed        where the study says so, every figure read may be off by an assumed standard deviation, relative,
+                    and independent of the others: first order in each logarithm
+    exact           figures that follow from formulas: no interval, every seed's value has to lie in the band, and no
+                    share in the correction
+
+Knows nothing of how a row is run.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, stdev
+from typing import Any, Literal
+
+from headstock.pictures.numbers import count, outwards, small
+from headstock.studies.base import Claim, Study
+from headstock.studies.figures import Ours
+from headstock.studies.runs import DIVERGED, RowResult, RowRun, with_plain_numbers
+
+ALPHA = 0.05
+"""How often, at most, any of a study's intervals may miss."""
+
+COUNTED = "parameters"
+"""The figure of a trained row that no seed moves."""
+
+Verdict = Literal["reproduced", "not reproduced", "not decidable"]
+Basis = Literal["exact", "seeds", "pooled seeds", "assumed spread", "none"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of one claim."""
+
+    claim: Claim
+    values: Mapping[int, float]
+    """Ours by seed."""
+    estimate: float | None
+    """Their mean."""
+    low: float | None
+    high: float | None
+    """The interval's ends, which may be infinite; None where there is no interval."""
+    basis: Basis
+    level: float
+    """Of the study's intervals, each by itself, such as 0.996."""
+    verdict: Verdict
+    why: str
+    """One sentence."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything in JSON's terms."""
+        claim = self.claim
+        said = {
+            "says": claim.says,
+            "published": claim.published,
+            "because": claim.because,
+            "at_least": claim.at_least,
+            "at_most": claim.at_most,
+            "unit": claim.unit,
+            "full_only": claim.full_only,
+            "reads": sorted(map(list, claim.ours.reads())),
+            "values": {str(seed): value for seed, value in self.values.items()},
+            "estimate": self.estimate,
+            "low": self.low,
+            "high": self.high,
+            "basis": self.basis,
+            "level": self.level,
+            "verdict": self.verdict,
+            "why": self.why,
+        }
+        found: dict[str, Any] = with_plain_numbers(said)
+        return found
+
+
+def judge(study: Study, rows: Sequence[RowResult], *, as_published: bool) -> list[Judgement]:
+    """Judge every claim; `as_published` says whether the rows had the document's own budget."""
+    by_name = {row.name: row for row in rows}
+    ruled_out = [_ruled_out(claim, by_name, as_published) for claim in study.claims]
+    uncertain = [why is None and not _is_exact(study, c) for why, c in zip(ruled_out, study.claims, strict=True)]
+    level = 1 - ALPHA / max(1, sum(uncertain))
+    return [_judged(study, c, by_name, why, level) for why, c in zip(ruled_out, study.claims, strict=True)]
+
+
+def _is_exact(study: Study, claim: Claim) -> bool:
+    return study.exact or claim.exact or {name for _, name in claim.ours.reads()} == {COUNTED}
+
+
+def _ruled_out(claim: Claim, rows: Mapping[str, RowResult], as_published: bool) -> str | None:
+    """Say why the budget cannot decide a claim, whatever comes out; None where it can."""
+    absent = sorted({row for row, _ in claim.ours.reads()} - set(rows))
+    if absent:
+        return f"At this budget {absent[0]} is not run."
+    if claim.full_only and not as_published:
+        return "What was published is of the whole training, which this budget does not give."
+    return None
+
+
+def _judged(
+    study: Study, claim: Claim, rows: Mapping[str, RowResult], ruled_out: str | None, level: float
+) -> Judgement:
+    values, lacking, diverged = _values(claim, rows)
+    estimate = _mean(list(values.values()))
+    basis, low, high = _interval(study, claim, rows, values, level)
+
+    def said(verdict: Verdict, why: str) -> Judgement:
+        return Judgement(claim, values, estimate, low, high, basis, level, verdict, why)
+
+    if ruled_out is not None:
+        return said("not decidable", ruled_out)
+    if diverged is not None:
+        return said("not decidable", f"{diverged}, and that is no figure.")
+    if not values:
+        return said("not decidable", f"{lacking or 'Nothing was run'}.")
+    if any(math.isnan(value) for value in values.values()):
+        return said("not decidable", "Ours is no number, for it divides zero by zero or infinity by infinity.")
+    if low is None or high is None:
+        return said("not decidable", _without_interval(values))
+    verdict = _verdict(low, high, claim)
+    if verdict == "not decidable" and basis == "exact" and low < high:
+        return said(verdict, f"Seeds disagree: ours is {_ends(low, high)}, and the band is {band(claim)}.")
+    return said(verdict, _sentence(claim, low, high, verdict, basis, len(values)))
+
+
+def _values(claim: Claim, rows: Mapping[str, RowResult]) -> tuple[dict[int, float], str | None, str | None]:
+    """Give ours by seed; the first reason why a seed has none; the first run that diverged, where that is no answer."""
+    read = sorted({row for row, _ in claim.ours.reads()})
+    runs = {name: {run.seed: run for run in rows[name].runs} for name in read if name in rows}
+    values: dict[int, float] = {}
+    lacking = diverged = None
+    for seed in sorted({seed for by_seed in runs.values() for seed in by_seed}):
+        of_seed = {name: by_seed[seed] for name, by_seed in runs.items() if seed in by_seed}
+        for name, run in of_seed.items():
+            if run.status != "finished" and not (run.diverged and claim.divergence_counts):
+                lacking = lacking or f"{name}, seed {seed}: {(run.reason or 'not run yet').rstrip('.')}"
+                if run.diverged:
+                    diverged = diverged or f"{name} failed with seed {seed}: {(run.reason or '').rstrip('.')}"
+        figures = {name: _figures(run, claim) for name, run in of_seed.items()}
+        try:
+            values[seed] = _worked_out(claim.ours, figures)
+        except KeyError:
+            missing = [f"{row} has no figure {name!r}" for row, name in sorted(claim.ours.reads())
+                       if row in figures and name not in figures[row]]  # fmt: skip
+            lacking = lacking or f"With seed {seed}, {(missing or ['a row was not run'])[0]}"
+    return values, lacking, diverged
+
+
+def _figures(run: RowRun, claim: Claim) -> Mapping[str, float]:
+    return {**run.figures, **DIVERGED} if run.diverged and claim.divergence_counts else run.figures
+
+
+def _worked_out(ours: Ours, figures: Mapping[str, Mapping[str, float]]) -> float:
+    """Give a claim's value; NaN where it is undefined."""
+    try:
+        return float(ours.of(figures))
+    except (ZeroDivisionError, ValueError):
+        return math.nan
+    except OverflowError:
+        return math.inf
+
+
+def _mean(values: list[float]) -> float | None:
+    if not values:
+        return None
+    if len(set(values)) == 1:
+        return values[0]
+    try:
+        return fmean(values)
+    except (OverflowError, ValueError):  # infinities of either sign
+        return math.nan
+
+
+def _interval(
+    study: Study, claim: Claim, rows: Mapping[str, RowResult], by_seed: Mapping[int, float], level: float
+) -> tuple[Basis, float | None, float | None]:
+    """Give the interval and what it stands on."""
+    values = list(by_seed.values())
+    if not values or any(math.isnan(value) for value in values):
+        return "none", None, None
+    if _is_exact(study, claim):
+        return "exact", min(values), max(values)
+    if len(values) == 1:
+        if study.spread is None:
+            return "none", None, None
+        (seed,) = by_seed
+        figures = {row.name: _figures(run, claim) for row in rows.values() for run in row.runs if run.seed == seed}
+        off = _deviation(claim.ours, figures, values[0], dict.fromkeys(_names(claim), study.spread))
+        reach = NormalDist().inv_cdf((1 + level) / 2) * off
+        return "assumed spread", *_around(values[0], reach)
+    if any(math.isinf(value) for value in values):
+        if len(set(values)) == 1:  # diverged with every seed
+            return "seeds", values[0], values[0]
+        return "none", None, None
+    from scipy.stats import t
+
+    if study.pooled and not any(math.isinf(value) for value in values):
+        spreads = {name: _pooled(rows.values(), name) for name in _names(claim)}
+        freedom = min((seeds for _, seeds in spreads.values()), default=0)
+        if freedom > 1:
+            means = _mean_figures(rows, by_seed)
+            relative = {name: spread for name, (spread, _) in spreads.items()}
+            off = _deviation(claim.ours, means, fmean(values), relative) / math.sqrt(len(values))
+            return "pooled seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, freedom)) * off)
+    try:
+        off = stdev(values) / math.sqrt(len(values))
+    except OverflowError:
+        return "none", None, None
+    return "seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, len(values) - 1)) * off if off else 0.0)
+
+
+def _around(value: float, reach: float) -> tuple[float, float]:
+    return (value, value) if math.isinf(value) else (value - reach, value + reach)
+
+
+def _names(claim: Claim) -> set[str]:
+    """Give the names of the figures that a claim reads and that seeds move."""
+    return {name for _, name in claim.ours.reads()} - {COUNTED}
+
+
+def _pooled(rows: Iterable[RowResult], name: str) -> tuple[float, int]:
+    """Give a figure's relative standard deviation from seed to seed, of all rows together, and its degrees of freedom."""
+    squares, freedom = 0.0, 0
+    for row in rows:
+        values = [run.figures[name] for run in row.runs if run.status == "finished" and name in run.figures]
+        if len(values) > 1 and all(math.isfinite(value) and value > 0 for value in values):
+            logarithms = [math.log(value) for value in values]
+            middle = fmean(logarithms)
+            squares += sum((value - middle) ** 2 for value in logarithms)
+            freedom += len(values) - 1
+    return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
+
+
+def _mean_figures(rows: Mapping[str, RowResult], seeds: Iterable[int]) -> dict[str, dict[str, float]]:
+    """Give each row's mean figures over seeds."""
+    means: dict[str, dict[str, float]] = {}
+    for name, row in rows.items():
+        given = [run.figures for run in row.runs if run.seed in set(seeds) and run.figures]
+        shared = set.intersection(*(set(figures) for figures in given)) if given else set()
+        means[name] = {figure: fmean(figures[figure] for figures in given) for figure in shared}
+    return means
+
+
+def _deviation(
+    ours: Ours, figures: Mapping[str, Mapping[str, float]], value: float, spreads: Mapping[str, float]
+) -> float:
+    """Give the standard deviation of ours where each figure it reads has its spread, relative, independently."""
+    if math.isinf(value):
+        return 0.0
+    squares = 0.0
+    for row, name in ours.reads():
+        if name == COUNTED:
+            continue
+        up, down = (
+            _worked_out(ours, {**figures, row: {**figures[row], name: figures[row][name] * factor}})
+            for factor in (math.exp(spreads[name]), math.exp(-spreads[name]))
+        )
+        if not (math.isfinite(up) and math.isfinite(down)):
+            return math.inf
+        squares += ((up - down) / 2) ** 2
+    return math.sqrt(squares)
+
+
+def _verdict(low: float, high: float, claim: Claim) -> Verdict:
+    if claim.at_least <= low and high <= claim.at_most:
+        return "reproduced"
+    if high < claim.at_least or low > claim.at_most:
+        return "not reproduced"
+    return "not decidable"
+
+
+def _without_interval(values: Mapping[int, float]) -> str:
+    if len(values) == 1:
+        return "One seed says nothing of how far another would be from it: run more with --seeds."
+    return "Some seeds diverged and others did not, so that no interval stands behind their mean."
+
+
+def _sentence(claim: Claim, low: float, high: float, verdict: Verdict, basis: Basis, seeds: int) -> str:
+    what = f"Ours, {_ends(low, high)},"
+    if verdict == "reproduced":
+        return f"{what} lies inside the band, {band(claim)}."
+    if verdict == "not reproduced":
+        return f"{what} lies {'below' if high < claim.at_least else 'above'} the band, {band(claim)}."
+    more = (
+        "seeds of its own would say more than an assumed spread"
+        if basis == "assumed spread"
+        else "more seeds would narrow it"
+    )
+    said = "with the spread that is assumed" if basis == "assumed spread" else f"on {count(seeds, 'seed')}"
+    return f"{what} {said}, reaches over the edge of the band, {band(claim)}; {more}."
+
+
+def band(claim: Claim) -> str:
+    """Write a claim's band: "2 to 4", "at least 2", "exactly 7"."""
+    if claim.at_least == claim.at_most:
+        return f"exactly {_exactly(claim.at_least)}"
+    if math.isinf(claim.at_least) and math.isinf(claim.at_most):
+        return "any number"
+    if math.isinf(claim.at_most):
+        return f"at least {_exactly(claim.at_least)}"
+    if math.isinf(claim.at_least):
+        return f"at most {_exactly(claim.at_most)}"
+    return f"{_exactly(claim.at_least)} to {_exactly(claim.at_most)}"
+
+
+def _exactly(value: float) -> str:
+    written = f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
+    return written.replace("-", "−")
+
+
+def _ends(low: float, high: float) -> str:
+    if math.isinf(low) or math.isinf(high):
+        return "infinite" if low == high else "without end"
+    if low == high:
+        return _exactly(low) if low == round(low) else small(low)
+    return " to ".join(outwards(low, high))

@@ -1,0 +1,153 @@
+"""The plan of a study at a budget: its rows, the run of each with each seed, refused before anything is computed."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from headstock import __version__
+from headstock.comparison.matching import sizes
+from headstock.comparison.plan import refuse_device
+from headstock.errors import UserError, near_name
+from headstock.model.causality import refuse_bidirectional
+from headstock.model.mixers import mixer_class, told_of
+from headstock.studies.base import Budget, Row, Study
+from headstock.studies.cells import StudyCell, cell_of
+from headstock.studies.runs import with_plain_numbers
+from headstock.training.config import TrainingConfig
+
+MOST_SEEDS = 10_000
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What is to be run of a study."""
+
+    study: Study
+    budget: Budget
+    seeds: int
+    steps: int | None
+    """The most steps that any row trains, in place of the budget's own; None leaves those."""
+    device: str
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The rows that the budget has, in order."""
+        chosen = self.study.efforts[self.budget].rows
+        return tuple(row for row in self.study.rows if not chosen or row.name in chosen)
+
+    @property
+    def as_published(self) -> bool:
+        """Whether rows are trained as long as the document's were."""
+        return self.budget == "full" and self.steps is None
+
+    def cell(self, row: Row, seed: int) -> StudyCell:
+        """Give the training of a row with a seed."""
+        cell = cell_of(self.study, row, self.budget, seed, self.device)
+        return cell if self.steps is None else replace(cell, training=_shortened(cell.training, self.steps))
+
+    def cells(self, seed: int) -> list[StudyCell]:
+        """Give the trainings of a seed, in the order of the rows."""
+        return [self.cell(row, seed) for row in self.rows if row.variant]
+
+    def identity(self) -> dict[str, Any]:
+        """Say what a folder must hold to be gone on with; rows, claims and seeds may come and go."""
+        return {"study": self.study.name, "budget": self.budget, "steps": self.steps, "device": self.device}
+
+    def described(self, seeds: int) -> dict[str, Any]:
+        """Say all that is asked, with so many seeds, in JSON's terms."""
+        tasks = {cell.task.spec: cell.task.content_hash for cell in self.cells(0)}
+        said = {
+            "headstock": __version__,
+            **self.identity(),
+            "seeds": seeds,
+            "title": self.study.title,
+            "asks": self.study.asks,
+            "source": self.study.source,
+            "tasks": [{"task": spec, "content_hash": known} for spec, known in tasks.items()],
+            "rows": [self._row(row) for row in self.rows],
+            "claims": [
+                {"says": claim.says, "published": claim.published, "at_least": claim.at_least, "at_most": claim.at_most}
+                for claim in self.study.claims
+            ],
+        }
+        found: dict[str, Any] = with_plain_numbers(said)
+        return found
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        said: dict[str, Any] = {"name": row.name, "says": row.says, "published": dict(row.published)}
+        if row.variant:
+            described = self.cell(row, 0).description()
+            described["training"] = {key: value for key, value in described["training"].items() if key != "seed"}
+            said |= described
+        return said
+
+
+def make_plan(
+    study: Study, budget: Budget, seeds: int | None = None, steps: int | None = None, device: str = "cpu"
+) -> StudyPlan:
+    """Work a study out. Raises UserError for whatever in it or in what is asked cannot be run."""
+    _refuse_badly_written(study)
+    if budget not in study.efforts:
+        raise UserError(f"{study.name} has no budget {budget!r}: {near_name(budget, study.efforts)}")
+    seeds = study.efforts[budget].seeds if seeds is None else seeds
+    for option, value, most in (("seeds", seeds, MOST_SEEDS), ("steps", steps, None)):
+        if value is not None and value < 1:
+            raise UserError(f"{option} is {value}: give 1 or more.")
+        if value is not None and most is not None and value > most:
+            raise UserError(f"{option} is {value}: give {most} or fewer.")
+    refuse_device(device)
+    plan = StudyPlan(study, budget, seeds, steps, device)
+    for cell in plan.cells(0):
+        with told_of(cell.model.mixer):
+            mixer_class(cell.model.mixer).check(cell.model)
+            refuse_bidirectional(cell.model)
+            sizes(cell.model)  # builds it, and holds what it says it trains against what it does train
+    return plan
+
+
+def _shortened(training: TrainingConfig, most: int) -> TrainingConfig:
+    """Give a training of `most` steps or fewer, with the same share of warm-up."""
+    steps = min(most, training.steps)
+    return TrainingConfig(
+        **{
+            **training.model_dump(),
+            "steps": steps,
+            "warmup_steps": min(round(training.warmup_steps * steps / training.steps), steps - 1),
+            "evaluate_every": min(training.evaluate_every, steps),
+        }
+    )
+
+
+def _refuse_badly_written(study: Study) -> None:
+    """Raise UserError for a study that contradicts itself, as one that is being written may."""
+    names = [row.name for row in study.rows]
+    for what, name in [("study", study.name), *(("row", name) for name in names)]:
+        if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", name):
+            raise UserError(f"a {what} is named {name!r}: use letters, digits and single hyphens.")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"{study.name} has two rows named {twice}: rename one.")
+    for row in study.rows:
+        if not row.variant and row.measure is None:
+            raise UserError(f"{study.name}: the row {row.name} has neither a variant nor a measure: give it one.")
+        if row.variant and not (row.task or study.task):
+            raise UserError(f"{study.name}: the row {row.name} is trained on no task: give it or the study one.")
+    for claim in study.claims:
+        ends = (claim.at_least, claim.at_most)
+        if not claim.at_least <= claim.at_most or not any(map(math.isfinite, ends)):
+            raise UserError(
+                f"{study.name}: the claim {claim.says!r} has no band: give it at_least, at_most or both, in that order."
+            )
+    _refuse_unknown_rows(study, names)
+
+
+def _refuse_unknown_rows(study: Study, names: Sequence[str]) -> None:
+    read: Mapping[str, str] = {row: f"claim {c.says!r}" for c in study.claims for row, _ in c.ours.reads()}
+    asked = {row: f"budget {budget}" for budget, effort in study.efforts.items() for row in effort.rows}
+    for row, where in {**read, **asked}.items():
+        if row not in names:
+            raise UserError(
+                f"{study.name}: the {where} names a row {row!r}, which there is not: {near_name(row, names)}"
+            )

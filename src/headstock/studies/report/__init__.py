@@ -1,0 +1,151 @@
+"""A study as one HTML page that opens offline anywhere: no script, no request, light or dark as its reader likes.
+
+finding → verdict and interval of each claim → rows beside published figures → the study's own pictures → learning
+→ where ours differs → choices → how it was computed
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Template
+from markupsafe import Markup
+
+from headstock.checkpoints.files import write_atomically
+from headstock.pictures import palette
+from headstock.pictures.axes import swatch
+from headstock.pictures.labels import showable
+from headstock.pictures.pages import style, templates
+from headstock.pictures.picture import Table
+from headstock.studies import writing as write
+from headstock.studies.judging import Judgement, band
+from headstock.studies.report.curves import learning_curves
+from headstock.studies.report.strips import strip
+from headstock.studies.results import StudyResult
+
+__all__ = ["as_fragment", "as_html", "write_report"]
+
+CLASSES = {"reproduced": "hs-claim", "not reproduced": "hs-against", "not decidable": "hs-no-claim"}
+
+
+@dataclass(frozen=True)
+class ClaimPart:
+    """What the page shows of one claim."""
+
+    judgement: Judgement
+    css: str
+    strip: Markup | None
+    ours: str
+    published: str
+    band: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the table of rows; `cells` are ours, published, for each figure, then seeds."""
+
+    name: str
+    says: str
+    swatch: Markup
+    cells: list[str]
+
+
+def as_html(result: StudyResult) -> str:
+    """Give the whole page; the same result always gives the same page."""
+    return _rendered(result, whole=True)
+
+
+def as_fragment(result: StudyResult) -> str:
+    """Give the report as one element, for a page that is already there, such as a notebook's."""
+    return _rendered(result, whole=False)
+
+
+def write_report(result: StudyResult, path: Path) -> Path:
+    """Write the page to a file, in folders made where they are missing; give its path.
+
+    Raises UserError where it cannot be written; a report that was there is then still whole.
+    """
+    page = as_html(result)
+    write_atomically(path, lambda beside: beside.write_text(page, encoding="utf-8"))
+    return path
+
+
+def _rendered(result: StudyResult, *, whole: bool) -> str:
+    looks = palette.looks([(row.name, False) for row in result.rows])
+    head, rows = write.columns_of_rows(result)
+    says = {row.name: row.says for row in result.rows}
+    learning = learning_curves(result, looks)
+    drawn = {row.name for row in result.rows if learning and row.variant}
+    lines = [
+        Line(name, says[name], swatch(looks[name]) if name in drawn else Markup(), list(cells)) for name, *cells in rows
+    ]
+    own = list(result.study.pictures(result)) if result.study.pictures is not None else []
+    page = _template().render(
+        whole=whole,
+        css=style("headstock.comparison.report", __package__),
+        result=result,
+        kicker=_kicker(result),
+        claims=[_claim(judgement) for judgement in result.judgements],
+        basis=write.basis(result),
+        head=head,
+        lines=lines,
+        spread_is=write.SPREAD_IS,
+        failures=write.failures(result),
+        runs=_runs(result),
+        own=own,
+        learning=learning,
+        sources=[(picture.name, picture.source) for picture in (*own, *learning)],
+        environment=write.environment(result),
+    )
+    return showable(page.strip() + "\n")
+
+
+@cache
+def _template() -> Template:
+    environment = templates()
+    environment.filters.update(kept=_kept_together, breakable=_breakable)
+    return environment.get_template(f"{__package__}/page.html.j2")
+
+
+def _kicker(result: StudyResult) -> str:
+    return " · ".join(["Headstock study", result.study.name, write.budget(result), result.date])
+
+
+def _claim(judgement: Judgement) -> ClaimPart:
+    return ClaimPart(
+        judgement=judgement,
+        css=CLASSES[judgement.verdict],
+        strip=strip(judgement),
+        ours=write.ours(judgement),
+        published=write.published(judgement),
+        band=band(judgement.claim),
+    )
+
+
+def _runs(result: StudyResult) -> Table:
+    """Give every run with every figure of it that the table of rows shows."""
+    figures = write.figures_shown(result)
+    head = ["row", "seed", "status", *map(write.figure_words, figures), "folder"]
+    rows = [
+        [
+            row.name,
+            str(run.seed),
+            run.status + (f": {run.reason}" if run.reason else ""),
+            *(write.number(run.figures.get(name)) for name in figures),
+            run.folder,
+        ]
+        for row in result.rows
+        for run in row.runs
+    ]
+    return Table(head, rows)
+
+
+def _kept_together(sentence: str) -> str:
+    """Keep a number and its % on one line."""
+    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _breakable(label: str) -> Markup:
+    """Let a long label break after its joints, and before its parts."""
+    return Markup("<wbr>").join(part for part in re.split(r"(?<=[-/:+,])", label) if part)

@@ -1,0 +1,86 @@
+"""How the rows learnt: a held-out figure by training step, the mean of a row's seeds with their whole range."""
+
+from collections.abc import Mapping, Sequence
+
+from headstock.pictures.lines import lines
+from headstock.pictures.numbers import count, fixed
+from headstock.pictures.palette import ArmLook
+from headstock.pictures.picture import Picture
+from headstock.pictures.spreads import finite
+from headstock.studies import writing as write
+from headstock.studies.results import StudyResult
+from headstock.studies.runs import RowResult
+
+Course = list[tuple[float, list[float]]]
+"""By training step, the values of the seeds."""
+LOG_FROM = 4.0
+"""The largest value over the smallest from which a scale goes by factors."""
+
+
+def learning_curves(result: StudyResult, looks: Mapping[str, ArmLook]) -> list[Picture]:
+    """Give a picture for each task that rows were trained on, where rows were evaluated more than once."""
+    by_task: dict[str, list[RowResult]] = {}
+    for row in result.rows:
+        if row.task:
+            by_task.setdefault(row.task, []).append(row)
+    pictures = []
+    for task, rows in by_task.items():
+        metric = _metric(result, rows)
+        courses = {row.name: course for row in rows if (course := _course(row, metric))}
+        if max((len(course) for course in courses.values()), default=0) > 1:
+            pictures.append(_picture(task, len(by_task) > 1, metric, courses, looks))
+    return pictures
+
+
+def _metric(result: StudyResult, rows: Sequence[RowResult]) -> str:
+    there = {name for row in rows for run in row.runs for entry in run.curve for name in entry}
+    wanted = [*result.study.figures, "perplexity", "loss"]
+    return next((name for name in wanted if name in there), "loss")
+
+
+def _course(row: RowResult, metric: str) -> Course:
+    by_step: dict[float, list[float]] = {}
+    for run in row.runs:
+        for entry in run.curve:
+            step, value = entry.get("step"), finite(entry.get(metric))
+            if step is not None and value is not None:
+                by_step.setdefault(step, []).append(value)
+    return sorted(by_step.items())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _picture(
+    task: str, named: bool, metric: str, courses: Mapping[str, Course], looks: Mapping[str, ArmLook]
+) -> Picture:
+    words = write.figure_words(metric)
+    ends = {name: _mean(course[-1][1]) for name, course in courses.items()}
+    low, high = min(ends, key=lambda name: ends[name]), max(ends, key=lambda name: ends[name])
+    places = 3 if max(ends.values()) < 10 else 1
+    said = f"{words} ends between {fixed(ends[low], places)} ({low}) and {fixed(ends[high], places)} ({high})"
+    if len(ends) == 1:
+        said = f"{words} ends at {fixed(ends[low], places)} ({low})"
+    values = [value for course in courses.values() for _, found in course for value in found]
+    by_factors = min(values) > 0 and max(values) / min(values) > LOG_FROM
+    seeds = max(len(found) for course in courses.values() for _, found in course)
+    steps = {name: [step for step, _ in course] for name, course in courses.items()}
+    bands = {
+        name: ([min(found) for _, found in course], [max(found) for _, found in course])
+        for name, course in courses.items()
+    }
+    return lines(
+        {name: (steps[name], [_mean(found) for _, found in course]) for name, course in courses.items()},
+        x="training step",
+        y=f"{words}, by factors" if by_factors else words,
+        title=f"On {task}, {said}" if named else write.capital(said),
+        log_y=by_factors,
+        zero=False,
+        bands=bands if seeds > 1 else None,
+        band="from the lowest to the highest seed" if seeds > 1 else "",
+        looks={name: looks[name] for name in courses},
+        caption=f"Held-out {words} while training" + (f", mean of up to {count(seeds, 'seed')}." if seeds > 1 else "."),
+        name=f"Learning, {task}",
+        source="metrics.jsonl in the folder of each run, which has every evaluation",
+    )

@@ -1,0 +1,159 @@
+"""The sentences and numbers that a study's table, README and report share."""
+
+import math
+from collections.abc import Sequence
+
+from headstock.pictures.numbers import ABSENT, count, outwards, places_for, plus_minus, small
+from headstock.pictures.spreads import Spread, finite
+from headstock.studies.judging import Judgement
+from headstock.studies.results import StudyResult
+from headstock.studies.runs import RowResult, reasons
+
+SPREAD_IS = "± is the standard deviation from seed to seed"
+
+
+def finding(result: StudyResult) -> str:
+    """Put all verdicts in a line: "9 of 12 claims reproduced, 1 not reproduced, 2 not decidable at this budget"."""
+    counts, total = result.counts, len(result.judgements)
+    if not total:
+        return f"{result.study.title}: figures without claims"
+    reproduced = counts["reproduced"]
+    if reproduced == total:
+        said = "the one claim is reproduced" if total == 1 else f"all {total} claims reproduced"
+    else:
+        said = f"{reproduced} of {count(total, 'claim')} reproduced"
+    others = [f"{counts['not reproduced']} not reproduced"] if counts["not reproduced"] else []
+    others += [f"{counts['not decidable']} not decidable at this budget"] if counts["not decidable"] else []
+    return f"{result.study.title}: {', '.join([said, *others])}"
+
+
+def budget(result: StudyResult) -> str:
+    """Say how much was done: "quick budget, at most 40 steps, 3 seeds"."""
+    steps = "" if result.steps is None else f", at most {count(result.steps, 'step')}"
+    return f"{result.budget} budget{steps}, {count(result.seeds, 'seed')}"
+
+
+def ours(judgement: Judgement) -> str:
+    """Write ours with its interval: "3.21 (2.9 to 3.5) points"."""
+    said = number(judgement.estimate)
+    low, high = judgement.low, judgement.high
+    if low is not None and high is not None and low < high and math.isfinite(low) and math.isfinite(high):
+        said += f" ({' to '.join(outwards(low, high))})"
+    return f"{said} {judgement.claim.unit}".strip() if judgement.estimate is not None else ABSENT
+
+
+def published(judgement: Judgement) -> str:
+    """Write what was published, with its unit where that is not said already."""
+    said, unit = judgement.claim.published, judgement.claim.unit
+    return f"{said} {unit}" if unit and unit not in said and any(letter.isdigit() for letter in said) else said
+
+
+def number(value: float | None) -> str:
+    """Write a number of any size; one that is not finite by its name."""
+    if value is not None and math.isinf(value):
+        return "infinite" if value > 0 else "−infinite"
+    if value is not None and finite(value) is None:
+        return "no number"
+    if value is not None and value == round(value) and 1000 <= abs(value) < 1e15:
+        return f"{value:,.0f}".replace("-", "−")
+    return small(value)
+
+
+def figure_words(name: str) -> str:
+    """Give a figure's name as a person writes it."""
+    return name.replace("_", " ")
+
+
+def figures_shown(result: StudyResult) -> list[str]:
+    """Give the figures of the table of rows: the study's, then those published beside a row."""
+    named = [*result.study.figures, *(name for row in result.rows for name in row.published)]
+    there = {name for row in result.rows for run in row.runs for name in run.figures}
+    there |= {name for row in result.rows for name in row.published}
+    return [name for name in dict.fromkeys(named) if name in there]
+
+
+def spread_in_words(row: RowResult, figure: str, places: int) -> str:
+    """Write a row's figure, mean ± standard deviation; that a run diverged, where no run has it for that reason."""
+    values = row.values(figure)
+    if not values:
+        return "diverged" if any(run.diverged for run in row.runs) else ABSENT
+    spread: Spread | None = row.spread(figure)
+    if spread is not None and not row.variant and spread.lowest == spread.highest:
+        return number(spread.mean)  # of a formula
+    return plus_minus(spread, places) if spread is not None else number(next(iter(values.values())))
+
+
+def seeds_in_words(result: StudyResult, row: RowResult) -> str:
+    """Write how many seeds a row has: "3", or "1 of 3"."""
+    finished = len(row.finished)
+    return str(finished) if finished == result.seeds else f"{finished} of {result.seeds}"
+
+
+def basis(result: StudyResult) -> list[str]:
+    """Say what the intervals stand on and what they were corrected for, a sentence each."""
+    kinds = {judgement.basis for judgement in result.judgements}
+    said: list[str] = []
+    if "exact" in kinds:
+        said.append(
+            "Where ours follows from a formula there is no interval: it has to lie in the band with every seed."
+        )
+    if kinds & {"seeds", "assumed spread"}:
+        level = result.judgements[0].level
+        together = round(0.05 / (1 - level))
+        percent = f"{100 * level:.4g} %"
+        if together > 1:
+            said.append(
+                f"Each interval is of {percent}, so that all {together} that are uncertain hold together 95 times in "
+                f"100 (Bonferroni)."
+            )
+        else:
+            said.append(f"The interval is of {percent}.")
+    if "seeds" in kinds:
+        said.append("Where there are several seeds, it is Student's t of the claim's value seed by seed.")
+    if "assumed spread" in kinds:
+        spread = f"{100 * (result.study.spread or 0):.3g} %"
+        because = result.study.spread_because.strip().rstrip(".")
+        said.append(
+            f"Where there is one seed, its spread is assumed and not measured: every figure may differ from seed to "
+            f"seed by {spread} of itself (standard deviation), each by itself" + (f"; {because}." if because else ".")
+        )
+    return said
+
+
+def failures(result: StudyResult) -> list[str]:
+    """Say which rows have no figures with which seeds, and why."""
+    said = []
+    for row in result.rows:
+        for reason, seeds in reasons(row.runs).items():
+            named = ("seed " if len(seeds) == 1 else "seeds ") + ", ".join(map(str, seeds))
+            said.append(f"{row.name}, {named}: {reason}.")
+    return said
+
+
+def capital(sentence: str) -> str:
+    """Begin a sentence with a capital."""
+    return sentence[:1].upper() + sentence[1:]
+
+
+def environment(result: StudyResult) -> list[tuple[str, str]]:
+    """Give where it was computed, by what it is; several values where runs had several."""
+    return [(key, ", ".join(values)) for key, values in result.environment.items()]
+
+
+def columns_of_rows(result: StudyResult) -> tuple[list[str], list[Sequence[str]]]:
+    """Give the table of rows as text: its head, and for each row ours beside what was published."""
+    figures = figures_shown(result)
+    places = {name: places_for([row.spread(name) for row in result.rows]) for name in figures}
+    with_published = {name for row in result.rows for name in row.published}
+    head = ["row"]
+    for name in figures:
+        head += [f"{figure_words(name)}, ours", "published"] if name in with_published else [figure_words(name)]
+    rows: list[Sequence[str]] = []
+    for row in result.rows:
+        cells = [row.name]
+        for name in figures:
+            cells.append(spread_in_words(row, name, places[name]))
+            if name in with_published:
+                cells.append(row.published.get(name, ""))
+        rows.append([*cells, seeds_in_words(result, row)])
+    return [*head, "seeds"], rows

@@ -1,0 +1,44 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstock.pictures import numbers
+from headstock.pictures.spreads import spread_of
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(1.23456, "1.23"), (-0.5, "−0.50"), (-0.001, "0.00"), (1234.5, "1,234.50"), (None, "—"), (math.nan, "—")],
+)
+def test_numbers_have_a_real_minus_and_no_minus_zero(value, written):
+    assert numbers.fixed(value, 2) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(0.0129, "12.9 ms"), (0.25, "250 ms"), (2.5, "2.50 s"), (math.inf, "—"), (None, "—")]
+)
+def test_a_step_is_timed_in_units_that_can_be_read(value, written):
+    assert numbers.seconds(value) == written
+
+
+def test_one_seed_has_no_spread():
+    assert numbers.plus_minus(spread_of([1.5]), 2) == "1.50"
+    assert numbers.plus_minus(spread_of([1.0, 2.0]), 2) == "1.50 ± 0.71"
+    assert numbers.plus_minus(spread_of([None, math.nan]), 2) == "—"
+
+
+@given(st.lists(st.one_of(st.none(), st.floats()), max_size=6))
+def test_any_values_at_all_can_be_written(values):
+    spread = spread_of(values)
+    assert "nan" not in numbers.plus_minus(spread, numbers.places_for([spread]))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6))
+def test_an_interval_is_rounded_outwards(low, width):
+    high = low + width
+    written = [float(end.replace("−", "-").replace(",", "")) for end in numbers.outwards(low, high)]
+    room = 1e-3 * max(abs(low), abs(high), 1e-9)
+    assert written[0] <= low + room
+    assert written[1] >= high - room

@@ -1,0 +1,166 @@
+"""The page, the table and the README of whatever a study may have come to."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from headstock.studies.readme import as_markdown
+from headstock.studies.report import as_fragment, as_html
+from headstock.studies.report.strips import limits, strip
+from headstock.studies.results import StudyResult
+from tests.studies.report import cases
+
+EMPTY = {"br", "meta", "wbr", "path"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and gathers attributes and what is read."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in EMPTY:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.words += data
+
+
+@cache
+def page_of(name: str) -> str:
+    return as_html(cases.case(name))
+
+
+@pytest.fixture(params=cases.CASES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_a_page_is_well_formed_and_asks_for_nothing_from_outside(name: str) -> None:
+    page = page_of(name)
+    found = {attribute for attribute, _ in Reader(page).attributes}
+    assert not found & {"id", "src", "href", "xmlns"}
+    assert not [attribute for attribute in found if attribute.startswith("on")]
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert len(page.encode()) < 400_000
+
+
+def test_the_same_result_gives_the_same_page(name: str) -> None:
+    assert as_html(cases.case(name)) == page_of(name)
+
+
+def test_a_fragments_style_reaches_nothing_outside_it() -> None:
+    fragment = as_fragment(cases.case("three seeds"))
+    assert cases.case("three seeds")._repr_html_() == fragment
+    assert "<body" not in fragment
+    found = re.search(r"<style>(.*?)</style>", fragment, re.DOTALL)
+    assert found is not None
+    rules = re.sub(r"@media[^{]*\{", "", found[1])
+    selectors = [one.strip() for rule in re.findall(r"([^{}]+)\{", rules) for one in rule.split(",")]
+    assert not [selector for selector in selectors if not re.match(r"\.hs\b", selector)]
+
+
+def test_the_finding_comes_first_then_verdicts_then_what_they_stand_on() -> None:
+    words = Reader(page_of("three seeds")).words
+    result = cases.case("three seeds")
+    assert result.title == (
+        "From an average to a block: 4 of 7 claims reproduced, 1 not reproduced, 2 not decidable at this budget"
+    )
+    order = [result.title, result.judgements[0].why, "Rows", "What was measured", "Learning", "Where ours differs",
+             "Chosen here", "How to reproduce this", result.command]  # fmt: skip
+    places = [words.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def texts(result: StudyResult) -> Mapping[str, str]:
+    page = " ".join(Reader(as_html(result)).words.replace("\N{NO-BREAK SPACE}", " ").split())
+    table = " ".join(result.table().split())
+    return {"page": page, "table": table, "readme": " ".join(as_markdown(result).split())}
+
+
+@pytest.mark.parametrize("name", [name for name in cases.CASES if name != "nasty words"])
+def test_page_table_and_readme_say_the_same(name: str) -> None:
+    result = cases.case(name)
+    for where, said in texts(result).items():
+        assert result.title in said, where
+        for judgement in result.judgements:
+            assert judgement.why in said, where
+            assert judgement.verdict in said, where
+        for row in result.rows:
+            assert all(figure in said for figure in row.published.values()), where
+        assert all(remark in said for remark in (*result.study.remarks, *result.study.choices)), where
+
+
+def test_an_assumed_spread_is_said_to_be_assumed_and_where_it_comes_from() -> None:
+    for where, said in texts(cases.case("one seed")).items():
+        assert "its spread is assumed and not measured" in said, where
+        assert "that of three seeds of the smallest row" in said, where
+        assert "Student's t" not in said, where
+    for where, said in texts(cases.case("three seeds")).items():
+        assert "assumed" not in said, where
+        assert "all 6 that are uncertain hold together 95 times in 100 (Bonferroni)" in said, where
+
+
+def test_a_row_with_fewer_seeds_and_its_reason_are_told() -> None:
+    for where, said in texts(cases.case("one diverged")).items():
+        assert "0 of 2" in said, where
+        assert "one-head, seeds 0, 1: the loss is nan at step 7." in said, where
+        assert "diverged" in said, where
+        assert "uick budget, at most 40 steps, 2 seeds" in said, where
+
+
+def test_words_are_text_and_never_markup() -> None:
+    page = page_of("nasty words")
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") > 10
+    assert "\x00" not in page + cases.case("nasty words").table() + as_markdown(cases.case("nasty words"))
+    lines = as_markdown(cases.case("nasty words")).splitlines()
+    tables = [line for line in lines if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} <= {5, 6, 3}
+
+
+def test_the_table_is_no_wider_than_it_may_be(name: str) -> None:
+    assert max(map(len, cases.case(name).table().splitlines())) <= 100
+
+
+def test_a_strip_says_for_ears_what_it_shows() -> None:
+    judgement = cases.case("three seeds").judgements[0]
+    drawn = strip(judgement)
+    assert drawn is not None
+    assert 'aria-label="Ours: 38.43 (38.1 to 38.8) perplexity. Band: 37 to 39. Reproduced."' in drawn
+    assert strip(replace(judgement, estimate=None)) is None
+
+
+ENDS = st.one_of(st.floats(-1e9, 1e9), st.sampled_from([-float("inf"), float("inf")]))
+
+
+@given(ENDS, ENDS, ENDS, ENDS, ENDS)
+def test_band_and_estimate_lie_on_the_scale_whatever_the_interval(
+    low: float, high: float, at_least: float, at_most: float, estimate: float
+) -> None:
+    assume(low <= high and at_least <= at_most)
+    judgement = cases.case("three seeds").judgements[0]
+    claim = replace(judgement.claim, at_least=at_least, at_most=at_most)
+    first, last = limits(replace(judgement, claim=claim, low=low, high=high, estimate=estimate))
+    assert first < last
+    for shown in (at_least, at_most, estimate):
+        assert abs(shown) == float("inf") or first < shown < last

@@ -1,0 +1,357 @@
+"""A study is run, stopped, gone on with, changed and opened again; what is there is never computed twice."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstock.comparison.single import open_model, task_of
+from headstock.errors import UserError
+from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
+from headstock.studies.figures import figure, perplexity
+from headstock.studies.plan import make_plan
+from headstock.studies.results import StudyResult
+from headstock.studies.running import run_study
+from tests.studies.conftest import Again, Toy
+from tests.studies.toy import STUDY, TINY, biggest_weight
+
+LEFT_OUT = ("model.safetensors", "tokenizer.json", "workers.log", ".lock")
+"""What is not committed with a study's results."""
+
+
+def numbers(result: StudyResult) -> list[Any]:
+    """Give all that was computed, without how long it took."""
+    return [
+        (row.name, run.seed, run.status, dict(run.figures), dict(run.details), run.curve)
+        for row in result.rows
+        for run in row.runs
+    ]
+
+
+def written_at(folder: Path) -> dict[str, int]:
+    """Give when each file of a result was written."""
+    files = [*folder.glob("cells/*/result.json"), *folder.glob("cells/*/figures.json"), *folder.glob("rows/*.json")]
+    return {str(file.relative_to(folder)): file.stat().st_mtime_ns for file in files}
+
+
+def forget_weights(folder: Path) -> None:
+    """Leave of a study's folder what is committed."""
+    for file in [*folder.rglob("*")]:
+        if file.name in LEFT_OUT:
+            file.unlink()
+
+
+def test_a_study_is_answered_and_its_folder_reads_on_its_own(toy: Toy) -> None:
+    result, folder = toy
+    verdicts = [judgement.verdict for judgement in result.judgements]
+    assert verdicts == ["not decidable", "not reproduced", "not decidable", "reproduced"]
+    assert result.title == "A toy: 1 of 4 claims reproduced, 1 not reproduced, 2 not decidable at this budget"
+    assert [[run.status for run in row.runs] for row in result.rows] == [["finished"] * 2] * 3
+    assert set(result.row("softmax").runs[0].figures) >= {"perplexity", "train_perplexity", "parameters", "biggest"}
+    details = result.details("softmax")
+    assert details is not None
+    assert max(details["sizes"]) == result.row("softmax").values("biggest")[0]
+
+    kept = json.loads((folder / "study.json").read_text())
+    assert kept["verdicts"] == {"reproduced": 1, "not reproduced": 1, "not decidable": 2}
+    assert kept["rows"][0]["runs"][1]["figures"]["perplexity"] == result.row("average").values("perplexity")[1]
+    page = (folder / "README.md").read_text()
+    for part in (
+        result.title,
+        "| average | a plain average | ",
+        "| about 1 |",
+        "headstock study toy",
+        "Nothing differs",
+    ):
+        assert part in page
+    plan = json.loads((folder / "plan.json").read_text())
+    assert (plan["study"], plan["budget"], plan["seeds"], len(plan["rows"])) == ("toy", "quick", 2, 3)
+
+
+def test_a_trained_row_opens_as_any_run_does(toy: Toy) -> None:
+    result, folder = toy
+    cell = folder / result.row("softmax").runs[1].folder
+    assert open_model(cell).config.mixer == "softmax"
+    assert task_of(cell).name == "crossing"
+    with pytest.raises(UserError, match="holds a study, which has many models"):
+        open_model(folder)
+
+
+def test_what_is_there_is_not_computed_again_and_gives_the_same_page(toy: Toy, copied: Path, again: Again) -> None:
+    before = written_at(copied)
+    pages = {name: (copied / name).read_text() for name in ("README.md", "study.json", "report.html")}
+    result, trained = again()
+    assert trained == []
+    assert written_at(copied) == before
+    assert numbers(result) == numbers(toy[0])
+    same = {name: (copied / name).read_text() for name in pages}
+    assert same == pages
+
+
+def test_results_stand_without_weights_as_they_are_committed(toy: Toy, copied: Path, again: Again) -> None:
+    forget_weights(copied)
+    result, trained = again()
+    assert trained == []
+    assert numbers(result) == numbers(toy[0])
+    assert not (copied / "again").exists()
+
+
+def test_a_measurement_that_is_missing_with_its_weights_is_made_of_a_second_training(
+    toy: Toy, copied: Path, again: Again
+) -> None:
+    forget_weights(copied)
+    (gone,) = copied.glob("cells/crossing-softmax-seed1-*/figures.json")
+    gone.unlink()
+    kept = {name: at for name, at in written_at(copied).items() if name.endswith("result.json")}
+    result, trained = again()
+    assert trained == ["softmax 1"]
+    assert numbers(result) == numbers(toy[0])
+    assert result.notes == (
+        "softmax seed 1 was trained a second time, for its weights were gone: it ended with the same loss.",
+    )
+    assert {name: at for name, at in written_at(copied).items() if name.endswith("result.json")} == kept
+    later, trained = again()
+    assert trained == []
+    assert later.notes == result.notes
+
+
+def test_a_study_that_has_grown_runs_what_is_new_alone(toy: Toy, copied: Path, again: Again) -> None:
+    before = written_at(copied)
+    grown = replace(
+        STUDY,
+        rows=(*STUDY.rows, Row("sink", "attention with a sink", "sink")),
+        claims=(*STUDY.claims[:1], Claim("Another.", perplexity("sink"), "50", "made up", at_least=1.0)),
+        remarks=("Another remark.",),
+    )
+    result, trained = again(grown)
+    assert trained == ["sink 0", "sink 1"]
+    assert {name: at for name, at in written_at(copied).items() if name in before} == before
+    assert len(result.judgements) == 2
+    assert "Another remark." in (copied / "README.md").read_text()
+    assert len(json.loads((copied / "plan.json").read_text())["rows"]) == 4
+
+
+def smallest_weight(opened: Opened) -> Measured:
+    """Measure what the toy measures, and more."""
+    model, _ = opened.trained
+    least = min(float(tensor.detach().abs().min()) for tensor in model.parameters())
+    return Measured({**biggest_weight(opened).figures, "least": least})
+
+
+def with_another_measure(name: str) -> Study:
+    """Give the toy with another measure of softmax, and a claim on one of its figures."""
+    rows = tuple(replace(row, measure=smallest_weight) if row.name == "softmax" else row for row in STUDY.rows)
+    return replace(STUDY, rows=rows, claims=(Claim("So.", figure("softmax", name), "0", "made up", at_least=0.0),))
+
+
+def test_it_is_measured_again_where_a_claim_reads_what_only_the_new_code_gives(copied: Path, again: Again) -> None:
+    before = written_at(copied)
+    again(with_another_measure("biggest"))  # nobody reads what is new
+    assert written_at(copied) == before
+    result, trained = again(with_another_measure("least"))
+    assert trained == []
+    assert result.row("softmax").values("least").keys() == {0, 1}
+    after = written_at(copied)
+    again(with_another_measure("absent"))  # what the code does not give is not looked for again and again
+    assert written_at(copied) == after
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"budget": "full"}, "budget quick there, budget full here"),
+        ({"steps": 3}, "the budget's own steps there, steps 3 here"),
+        ({"study": replace(STUDY, name="other")}, "study toy there, study other here"),
+    ],
+)
+def test_another_study_or_budget_in_the_same_folder_is_refused(
+    copied: Path, again: Again, asked: dict[str, Any], said: str
+) -> None:
+    before = {file: file.read_bytes() for file in copied.rglob("*.json")}
+    with pytest.raises(UserError, match=said):
+        again(**asked)
+    assert {file: file.read_bytes() for file in copied.rglob("*.json")} == before
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="is not empty and holds no study"):
+        run_study(STUDY, out=tmp_path)
+    (tmp_path / "plan.json").write_text('{"request": {}}')
+    with pytest.raises(UserError, match="holds something else than a study"):
+        run_study(STUDY, out=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "plan.json"]
+
+
+def test_fewer_seeds_hide_none_that_were_run(toy: Toy, again: Again) -> None:
+    result, _ = again(seeds=1)
+    assert numbers(result) == numbers(toy[0])
+
+
+def test_a_seed_more_is_added_and_a_row_with_fewer_says_so(copied: Path, again: Again) -> None:
+    shorter = replace(STUDY, rows=STUDY.rows[:1], claims=STUDY.claims[:1])
+    _, trained = again(shorter, seeds=3)
+    assert trained == ["average 2"]
+    result, trained = again(seeds=2)
+    assert trained == []
+    assert [[run.status for run in row.runs] for row in result.rows] == [
+        ["finished"] * 3,
+        ["finished"] * 2 + ["missing"],
+        ["finished"] * 2 + ["missing"],
+    ]
+    page = (copied / "README.md").read_text()
+    assert "- softmax, seed 2: not run yet." in page
+    assert "2 of 3" in page
+
+
+def test_stopped_after_a_seed_it_has_that_seed_whole_and_ends_with_the_same_numbers(toy: Toy, tmp_path: Path) -> None:
+    def stop(event: Any, over: int, total: int) -> None:
+        if event.kind == "finished" and over == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(STUDY, out=tmp_path / "s", jobs=1, watch=stop)
+    kept = json.loads((tmp_path / "s" / "study.json").read_text())
+    statuses = {row["name"]: [run["status"] for run in row["runs"]] for row in kept["rows"]}
+    assert [by_seed[0] for by_seed in statuses.values()] == ["finished"] * 3
+    assert (statuses["average"][1], statuses["softmax"][1]) == ("finished", "missing")  # as far as it came
+    assert (tmp_path / "s" / "report.html").exists()
+    before = written_at(tmp_path / "s")
+    result = run_study(STUDY, out=tmp_path / "s", jobs=1)
+    assert numbers(result) == numbers(toy[0])
+    after = written_at(tmp_path / "s")
+    assert {name: after[name] for name in before} == before
+
+
+def one_row(row: Row, *claims: Claim, **settings: Any) -> Study:
+    """Give a study of one row with one seed."""
+    budget = Effort(1, {"steps": 2, "batch_size": 2, "evaluate_every": 2})
+    efforts: dict[Any, Effort] = {"quick": budget}
+    made = Study("one", "One", "?", "nowhere", (row,), claims, efforts, task="crossing", settings=TINY)
+    return replace(made, **settings)
+
+
+def test_a_loss_that_is_no_number_is_a_result_and_the_answer_where_a_claim_asks_for_it(tmp_path: Path) -> None:
+    row = Row("wild", "a rate that is far too high", "softmax", settings={"lr": 1e30}, published={"perplexity": "308"})
+    plain = Claim("It ends above 100.", perplexity("wild"), "308", "made up", at_least=100.0)
+    asking = replace(plain, divergence_counts=True)
+    result = run_study(one_row(row, plain, spread=0.01), out=tmp_path / "s", jobs=1)
+    (judgement,) = result.judgements
+    assert judgement.verdict == "not decidable"
+    assert "wild failed with seed 0: the" in judgement.why
+    assert [run.diverged for run in result.row("wild").runs] == [True]
+    assert len(result.failed) == 1
+
+    result = run_study(one_row(row, asking, spread=0.01), out=tmp_path / "s", jobs=1)
+    assert result.judgements[0].verdict == "reproduced"
+    assert result.failed == []
+    assert json.loads((tmp_path / "s" / "study.json").read_text())["claims"][0]["estimate"] == "inf"
+    assert "diverged" in result.table()
+    result.report(tmp_path / "r.html")
+
+
+def measures(figures: Callable[[Opened], Any]) -> Study:
+    """Give a study that trains nothing and measures this."""
+    claim = Claim("So.", figure("row", "x"), "1", "made up", at_least=0.0)
+    return one_row(Row("row", "nothing is trained", measure=figures), claim, exact=True)
+
+
+def fails(opened: Opened) -> Measured:
+    raise ZeroDivisionError("no")
+
+
+def gives_one(opened: Opened) -> Measured:
+    return Measured({"x": 1.0, "odd": math.nan}, {"list": [1.0, math.inf], "pair": (1, 2)})
+
+
+def gives_a_dictionary(opened: Opened) -> dict[str, float]:
+    return {"x": 1.0}
+
+
+def test_code_that_fails_in_measuring_is_told_and_tried_again(tmp_path: Path) -> None:
+    for code, said in ((fails, "ZeroDivisionError: no"), (gives_a_dictionary, "dict and not Measured")):
+        result = run_study(measures(code), out=tmp_path / "s")
+        assert result.row("row").runs[0].status == "failed"
+        assert said in result.judgements[0].why
+        assert len(result.failed) == 1
+    assert "test_running.py" in (tmp_path / "s" / "workers.log").read_text()
+
+    result = run_study(measures(gives_one), out=tmp_path / "s")
+    assert result.judgements[0].verdict == "reproduced"
+    run = result.row("row").runs[0]
+    assert math.isnan(run.figures["odd"])
+    assert run.details == {"list": [1.0, None], "pair": [1, 2]}
+
+
+def test_a_study_measures_on_one_thread_unless_a_row_asks_otherwise(tmp_path: Path) -> None:
+    import torch
+
+    def threads(opened: Opened) -> Measured:
+        return Measured({"x": float(torch.get_num_threads())})
+
+    torch.set_num_threads(2)
+    try:
+        assert run_study(measures(threads), out=tmp_path / "a").row("row").values("x") == {0: 1.0}
+        free = measures(threads)
+        free = replace(free, rows=(replace(free.rows[0], threads=None),))
+        assert run_study(free, out=tmp_path / "b").row("row").values("x") == {0: 2.0}
+    finally:
+        torch.set_num_threads(1)
+
+
+ROW = STUDY.rows[0]
+CLAIM = STUDY.claims[0]
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        (replace(STUDY, name="two words"), "a study is named 'two words'"),
+        (replace(STUDY, rows=(replace(ROW, name="a/b"),)), "a row is named 'a/b'"),
+        (replace(STUDY, rows=(ROW, ROW)), "two rows named average"),
+        (replace(STUDY, rows=(*STUDY.rows, Row("empty", ""))), "the row empty has neither a variant nor a measure"),
+        (replace(STUDY, task=""), "the row average is trained on no task"),
+        (replace(STUDY, claims=(replace(CLAIM, ours=perplexity("avrage")),)), "did you mean 'average'"),
+        (replace(STUDY, claims=(replace(CLAIM, at_least=-math.inf, at_most=math.inf),)), "has no band"),
+        (replace(STUDY, claims=(replace(CLAIM, at_least=2.0, at_most=1.0),)), "has no band"),
+        (replace(STUDY, settings={"d_modl": 8}), "a setting 'd_modl' that nobody reads: did you mean 'd_model'"),
+        (replace(STUDY, rows=(replace(ROW, variant="sofmax"),), claims=()), "did you mean 'softmax'"),
+        (replace(STUDY, efforts={"full": Effort(1)}), "has no budget 'quick'"),
+        (replace(STUDY, efforts={"quick": Effort(1, rows=("avrage",))}), "budget quick names a row 'avrage'"),
+    ],
+)
+def test_a_study_that_contradicts_itself_is_refused_before_anything_is_written(
+    tmp_path: Path, study: Study, said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        run_study(study, out=tmp_path / "s")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("asked", [{"seeds": 0}, {"steps": 0}, {"jobs": 0}, {"seeds": 10_001}, {"device": "gpu"}])
+def test_what_cannot_be_asked_is_refused_before_anything_is_written(tmp_path: Path, asked: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"{next(iter(asked))} "):
+        run_study(STUDY, out=tmp_path / "s", **asked)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fewer_steps_shorten_every_row_that_has_more_and_keep_its_share_of_warm_up() -> None:
+    rows = (replace(ROW, settings={"steps": 1000, "warmup_steps": 200}), replace(ROW, name="b", settings={"steps": 3}))
+    plan = make_plan(replace(STUDY, rows=rows, claims=()), "quick", steps=50)
+    long, short = (cell.training for cell in plan.cells(0))
+    assert (long.steps, long.warmup_steps, short.steps) == (50, 10, 3)
+    assert not plan.as_published
+    assert make_plan(STUDY, "full").as_published
+    assert not make_plan(STUDY, "full", steps=50).as_published
+
+
+def test_a_cell_is_known_by_the_same_folder_as_ever() -> None:
+    plan = make_plan(STUDY, "quick")
+    assert [cell.folder_name for cell in plan.cells(0)] == [
+        "crossing-average-seed0-86b3414f",
+        "crossing-softmax-seed0-ad6d20af",
+    ]
