@@ -241,3 +241,35 @@ def test_what_is_no_number_is_said_to_be_none() -> None:
 def test_a_figure_so_large_that_its_spread_overflows_decides_nothing() -> None:
     found = judged(claim(0.0), [1.7e308], spread=0.1)
     assert (found.verdict, found.low) == ("not decidable", -math.inf)
+
+
+def test_pooled_seeds_cover_what_they_claim_and_say_more_than_a_row_of_its_own() -> None:
+    draws = np.random.default_rng(1)
+    truth = {"a": 40.0, "b": 44.0, "c": 60.0, "d": 250.0}
+    difference = replace(claim(), ours=figure("b", "f") - figure("a", "f"))
+    asked = study(difference, pooled=True)
+    missed, narrower = 0, 0
+    for _ in range(600):
+        rows = [row(name, (mean * np.exp(draws.normal(0.0, 0.01, 3))).tolist()) for name, mean in truth.items()]
+        found = judge(asked, rows, as_published=True)[0]
+        alone = judge(study(difference), rows, as_published=True)[0]
+        assert found.basis == "pooled seeds"
+        assert found.low is not None
+        assert found.high is not None
+        assert alone.low is not None
+        assert alone.high is not None
+        missed += not found.low <= 4.0 <= found.high
+        narrower += found.high - found.low < alone.high - alone.low
+    assert 5 < missed < 600 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 600))
+    assert narrower > 400
+
+
+def test_a_single_seed_has_nothing_to_pool() -> None:
+    assert judged(claim(0.0, 2.0), [1.0], pooled=True).verdict == "not decidable"
+    assert judged(claim(0.0, 2.0), [1.0], pooled=True, spread=0.01).basis == "assumed spread"
+
+
+def test_a_row_that_diverged_is_left_out_of_the_pool() -> None:
+    rows = [row("a", [1.0, 1.01, 0.99]), row("b", [1.0, math.inf, 2.0])]
+    found = judge(study(claim(0.5, 1.5), pooled=True), rows, as_published=True)[0]
+    assert found.verdict == "reproduced"

@@ -134,9 +134,7 @@ def _gradients(scalar: object, values: dict[str, Tensor]) -> dict[str, Tensor]:
     if not isinstance(scalar, Tensor) or scalar.numel() != 1:
         raise UserError("gradients_of has to make one number of the logits, such as lambda x: x[0, -1, 3].")
     if not scalar.requires_grad:
-        raise UserError(
-            "gradients_of gave a number that does not depend on the values asked for: make it of the logits."
-        )
+        raise UserError("gradients_of gave a number that depends on none of the values: make it of the logits.")
     given = torch.autograd.grad(scalar, list(values.values()), allow_unused=True)
     return {
         name: torch.zeros_like(value) if gradient is None else gradient

@@ -224,7 +224,7 @@ def _names(claim: Claim) -> set[str]:
 
 
 def _pooled(rows: Iterable[RowResult], name: str) -> tuple[float, int]:
-    """Give a figure's relative standard deviation from seed to seed, of all rows together, and its degrees of freedom."""
+    """Give a figure's relative deviation from seed to seed, of all rows together, and its degrees of freedom."""
     squares, freedom = 0.0, 0
     for row in rows:
         values = [run.figures[name] for run in row.runs if run.status == "finished" and name in run.figures]

@@ -44,7 +44,6 @@ ROWS = (
 )  # fmt: skip
 
 
-
 def pictures(result: StudyResult) -> list[Picture]:
     """Give the perplexity of every row but the worst, ours with theirs where a figure was printed."""
     known = {row.name: spread for row in result.rows if (spread := row.spread("perplexity")) is not None}

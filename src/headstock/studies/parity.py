@@ -36,7 +36,9 @@ def beside_scaled_dot_product(opened: Opened) -> Measured:
     """Measure how far our mixing is from `F.scaled_dot_product_attention` of the same queries, keys and values."""
     draws = torch.Generator().manual_seed(opened.seed)
     x_bqm = torch.randn(BATCH, TIME, WIDTH, generator=draws)
-    ours = Softmax(config_of(f"softmax,d_model={WIDTH},n_heads={HEADS},output_map=false", vocab_size=2, context=TIME), 0)
+    ours = Softmax(
+        config_of(f"softmax,d_model={WIDTH},n_heads={HEADS},output_map=false", vocab_size=2, context=TIME), 0
+    )
     with torch.no_grad():
         for weight in ours.parameters():
             weight.copy_(torch.randn(weight.shape, generator=draws) / WIDTH**0.5)

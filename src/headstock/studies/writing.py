@@ -97,7 +97,7 @@ def basis(result: StudyResult) -> list[str]:
         said.append(
             "Where ours follows from a formula there is no interval: it has to lie in the band with every seed."
         )
-    if kinds & {"seeds", "assumed spread"}:
+    if kinds & {"seeds", "pooled seeds", "assumed spread"}:
         level = result.judgements[0].level
         together = round(0.05 / (1 - level))
         percent = f"{100 * level:.4g} %"
@@ -110,6 +110,11 @@ def basis(result: StudyResult) -> list[str]:
             said.append(f"The interval is of {percent}.")
     if "seeds" in kinds:
         said.append("Where there are several seeds, it is Student's t of the claim's value seed by seed.")
+    if "pooled seeds" in kinds:
+        said.append(
+            "Rows are taken to scatter alike from seed to seed, in shares of their figures: one standard deviation is "
+            "worked out of the seeds of all rows together, and rows are taken as independent."
+        )
     if "assumed spread" in kinds:
         spread = f"{100 * (result.study.spread or 0):.3g} %"
         because = result.study.spread_because.strip().rstrip(".")
