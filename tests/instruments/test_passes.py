@@ -75,9 +75,7 @@ def test_a_model_without_blocks_and_a_mixer_without_weights_are_refused() -> Non
     with pytest.raises(UserError, match="no blocks"):
         look(build("softmax", vocab_size=3, context=4, n_layers=0), torch.zeros(1, 2, dtype=torch.int64), {})
     with pytest.raises(UserError, match="lstm has no weights to measure"):
-        look_at_weights(
-            build("lstm", vocab_size=3, context=4), torch.zeros(1, 2, dtype=torch.int64), lambda *_: None
-        )
+        look_at_weights(build("lstm", vocab_size=3, context=4), torch.zeros(1, 2, dtype=torch.int64), lambda *_: None)
 
 
 def test_inside_there_are_gradients_only_where_they_are_asked_for() -> None:

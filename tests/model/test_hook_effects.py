@@ -172,6 +172,8 @@ def test_however_extreme_the_scores_written_the_future_weighs_nothing(case: Case
     with model.hooks([(scores, extreme)]):
         logits, cache = everything(model, ids)
     assert logits.isfinite().all()
+    for name in scores:
+        assert (cache[name][..., AHEAD] == -math.inf).all(), name  # what is shown is what is used
     for name, value in cache.items():
         if "pattern" in name:
             assert (value[..., AHEAD] == 0).all(), name
@@ -185,9 +187,11 @@ def test_scores_of_minus_infinity_hide_keys_and_a_row_of_them_weighs_nothing(cas
     """Key 0 is hidden from all, so the first query sees nothing; in head 0 query 5 sees nothing either."""
     model, ids = case.model(), some_ids()
 
-    def hide(value: Tensor, hook: HookPoint) -> None:
-        value[..., 0] = -math.inf
-        value[:, 0, 5] = -math.inf
+    def hide(value: Tensor, hook: HookPoint) -> Tensor:
+        penalty = torch.zeros_like(value)
+        penalty[..., 0] = -math.inf
+        penalty[:, 0, 5] = -math.inf
+        return value + penalty
 
     scores = [name for name in model.hook_names() if "scores" in name]
     logits, cache = model.run_with_cache(ids)
@@ -202,8 +206,7 @@ def test_scores_of_minus_infinity_hide_keys_and_a_row_of_them_weighs_nothing(cas
         assert (hidden[name][:, 0, 5] == 0).all(), name
         assert hidden[name][:, :, 6].any()
     if model.config.mixer == "softmax":
-        written = cache["attn_scores", 0].clone()
-        hide(written, HookPoint("blocks.0.attn.hook_attn_scores"))
+        written = hide(cache["attn_scores", 0], HookPoint("blocks.0.attn.hook_attn_scores"))
         seen = (written > -math.inf).any(-1, keepdim=True)
         close(hidden["pattern", 0], written.masked_fill(~seen, 0.0).softmax(-1) * seen)
 

@@ -120,14 +120,19 @@ def test_the_last_function_to_see_a_value_is_the_first_to_see_its_gradient(model
         assert len(seen) == 4  # each backward pass calls them
 
 
-def test_a_name_shared_by_no_other_even_where_two_names_are_one_tensor(model: Transformer) -> None:
-    """resid_post of one block is resid_pre of the next: a function on one is called for that one alone."""
-    seen = []
+def test_two_names_of_one_tensor_have_each_their_own_gradient(model: Transformer) -> None:
+    """resid_pre of a block is resid_post of the one before: what replaces the gradient of one is seen by the other."""
+    seen = {}
+
+    def keep(gradient: Tensor, hook: HookPoint) -> None:
+        seen[hook.name] = gradient
+
     after, before = "blocks.0.hook_resid_post", "blocks.1.hook_resid_pre"
-    for name in (after, before):
-        with model.hooks(backward=[(name, lambda gradient, hook: seen.append(hook.name))]):
-            loss(model(IDS)).backward()
-    assert seen == [after, before]
+    loss(model.run_with_hooks(IDS, backward=[(before, lambda gradient, hook: 2 * gradient), (after, keep)])).backward()
+    _, cache = model.run_with_cache(IDS, before, gradients_of=loss)
+    close(seen[after], 2 * cache.gradients[before])
+    loss(model.run_with_hooks(IDS, backward=[(before, keep), (after, lambda gradient, hook: 2 * gradient)])).backward()
+    close(seen[before], cache.gradients[before])
 
 
 def test_functions_of_passes_that_have_been_run_wait_after_the_block_until_their_handle_is_removed(

@@ -156,6 +156,16 @@ def test_a_function_may_remove_handles_its_own_included_while_the_model_runs(mod
     assert calls == names[:1]
 
 
+def test_handles_may_be_removed_in_any_order(model: Transformer) -> None:
+    calls = []
+    handles = [model.add_hook(EMBED, lambda value, hook, n=n: calls.append(n)) for n in range(3)]
+    for gone, left in ((1, [0, 2]), (0, [2]), (2, [])):
+        handles[gone].remove()
+        calls.clear()
+        model(IDS)
+        assert calls == left
+
+
 def test_reset_hooks_removes_every_function(model: Transformer) -> None:
     logits = model(IDS)
     model.add_hook(EMBED, moved)

@@ -37,6 +37,14 @@ def test_run_with_cache_keeps_what_was_asked_for_and_nothing_else(deep: Transfor
         assert peak_bytes(lambda: deep.run_with_cache(IDS, name)) <= peak_bytes(lambda: deep(IDS)) + 8 * 4 * 64 * 64 * 4
 
 
+def test_values_and_gradients_that_are_kept_hold_no_graph(deep: Transformer) -> None:
+    logits, cache = deep.run_with_cache(IDS, NAME)
+    assert logits.requires_grad
+    assert not cache[NAME].requires_grad
+    logits, cache = deep.run_with_cache(IDS, NAME, gradients_of=lambda logits: logits.sum())
+    assert not any(x.requires_grad for x in (logits, cache[NAME], cache.gradients[NAME]))
+
+
 def test_ten_calls_leave_memory_flat(deep: Transformer) -> None:
     def call() -> None:
         deep.run_with_cache(IDS, NAME)

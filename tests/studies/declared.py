@@ -4,8 +4,6 @@ from headstock.studies.base import Opened, Study
 from headstock.studies.judging import Judgement, judge
 from headstock.studies.runs import RowResult, RowRun
 
-HASHES = 8
-
 
 def measured(study: Study, *, seeds: int = 1, rows: tuple[str, ...] = ()) -> list[RowResult]:
     """Measure the rows that train nothing, or those that are named."""

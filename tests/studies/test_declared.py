@@ -58,7 +58,9 @@ def test_every_claim_has_a_band_with_a_reason_and_stands_once(name: str) -> None
 def test_quick_decides_something(name: str) -> None:
     asked = study(name)
     there = set(asked.efforts["quick"].rows or [row.name for row in asked.rows])
-    decidable = [claim for claim in asked.claims if not claim.full_only and {row for row, _ in claim.ours.reads()} <= there]
+    decidable = [
+        claim for claim in asked.claims if not claim.full_only and {row for row, _ in claim.ours.reads()} <= there
+    ]
     assert decidable
 
 

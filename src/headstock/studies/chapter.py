@@ -30,8 +30,8 @@ BLOCK = f"{FOUR_HEADS},feedforward=gelu,norm=layernorm"
 """One whole block, as the chapter ends with."""
 
 TOKENIZER = (
-    "The tokenizer is a byte-level BPE of 1,024 tokens trained here on the same text with GPT-2's split pattern: 459,792 "
-    "tokens where the chapter has 459,760, and a perplexity depends on its tokenizer."
+    "The tokenizer is a byte-level BPE of 1,024 tokens trained here on the same text with GPT-2's split pattern: "
+    "459,792 tokens where the chapter has 459,760, and a perplexity depends on its tokenizer."
 )
 START = (
     "Where training starts is not said; torch's own defaults are taken: maps and biases uniform in ±1/√inputs, "

@@ -89,7 +89,8 @@ def _said(model: Transformer, ids_naq: Tensor) -> Tensor:
     """Give the likeliest word at the deciding position, (pair, adjective)."""
     with undisturbed(model):
         logits_bqv = model(ids_naq[..., : DECIDING + 1].flatten(0, 1))
-    return logits_bqv[:, DECIDING].argmax(-1).view(ids_naq.shape[:2])
+    said_na: Tensor = logits_bqv[:, DECIDING].argmax(-1).view(ids_naq.shape[:2])
+    return said_na
 
 
 def _maps(model: Transformer, ids_naq: Tensor) -> Tensor:

@@ -1,11 +1,15 @@
 """The pictures of the study `crossing`: what was answered, where both blocks look, and what they are worth."""
 
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
 from headstock.pictures.bars import bars
 from headstock.pictures.grid import heat
 from headstock.pictures.picture import Picture
 from headstock.studies.results import StudyResult
 from headstock.tasks.crossing import ADJECTIVES
 
+Details: TypeAlias = Mapping[str, Any]
 KINDS = ("the noun that crosses", "the noun that is crossed")
 
 
@@ -37,7 +41,7 @@ def _answers(result: StudyResult) -> Picture | None:
     )
 
 
-def _map(details: dict[str, list[list[list[float]]]], layer: int) -> Picture:
+def _map(details: Details, layer: int) -> Picture:
     map_ak = details["maps"][layer]
     words = [f"{place} {word}" for place, word in enumerate(_words(details))]
     spread = max(max(row[key] for row in map_ak) - min(row[key] for row in map_ak) for key in range(len(map_ak[0])))
@@ -56,12 +60,12 @@ def _map(details: dict[str, list[list[list[float]]]], layer: int) -> Picture:
     )
 
 
-def _words(details: dict[str, list[list[list[float]]]]) -> list[str]:
+def _words(details: Details) -> list[str]:
     return [str(word) for word in details["words"]]
 
 
-def _without_places(details: dict[str, list[list[list[float]]]], kind: int) -> Picture:
-    values = [[100 * both[kind] for both in of_layer] for of_layer in details["without_place"]]  # type: ignore[index]
+def _without_places(details: Details, kind: int) -> Picture:
+    values = [[100 * both[kind] for both in of_layer] for of_layer in details["without_place"]]
     words = [f"{place} {word}" for place, word in enumerate(_words(details))]
     layer, place = min(((row, key) for row in (0, 1) for key in range(len(words))), key=lambda at: values[at[0]][at[1]])
     return heat(
@@ -78,8 +82,8 @@ def _without_places(details: dict[str, list[list[list[float]]]], kind: int) -> P
     )
 
 
-def _without_heads(details: dict[str, list[list[list[float]]]]) -> Picture:
-    values = [[100 * share for share in of_layer] for of_layer in details["without_head"]]  # type: ignore[operator]
+def _without_heads(details: Details) -> Picture:
+    values = [[100 * share for share in of_layer] for of_layer in details["without_head"]]
     lowest = min(min(row) for row in values)
     return heat(
         values,

@@ -43,7 +43,7 @@ def beside_scaled_dot_product(opened: Opened) -> Measured:
         for weight in ours.parameters():
             weight.copy_(torch.randn(weight.shape, generator=draws) / WIDTH**0.5)
         split = (BATCH, TIME, HEADS, WIDTH // HEADS)
-        q, k, v = (one(x_bqm).view(split).transpose(1, 2) for one in (ours.query, ours.key, ours.value))
+        q, k, v = (one(x_bqm).view(split).transpose(1, 2) for one in _maps(ours))
         expected_bqm = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
         return Measured(_figures(expected_bqm, {name: ours(x_bqm, _frame(plain)) for name, plain in _PATHS}))
 
@@ -56,12 +56,18 @@ def copied(theirs: nn.MultiheadAttention) -> Softmax:
     variant = f"softmax,d_model={WIDTH},n_heads={HEADS},qkv_bias=true,output_bias=true"
     ours = Softmax(config_of(variant, vocab_size=2, context=TIME), 0)
     with torch.no_grad():
-        for third, own in enumerate((ours.query, ours.key, ours.value)):
+        for third, own in enumerate(_maps(ours)):
             rows = slice(third * WIDTH, (third + 1) * WIDTH)
             own.weight.copy_(theirs.in_proj_weight[rows])
             own.bias.copy_(theirs.in_proj_bias[rows])
+        assert ours.output is not None
         ours.output.load_state_dict(theirs.out_proj.state_dict())
     return ours
+
+
+def _maps(mixer: Softmax) -> list[nn.Linear]:
+    maps = [mixer.query, mixer.key, mixer.value]
+    return [one for one in maps if one is not None]
 
 
 def _frame(plain: bool) -> Frame:

@@ -127,7 +127,7 @@ def _smoothed(values: list[float | None], over: int = 8) -> list[float]:
     return means
 
 
-WAYS = (
+WAYS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("learned", "learned", "a trained vector a position, added to the token", {}),
     ("sinusoidal", "sinusoidal", "sines and cosines, added to the token", {}),
     ("rope", "rope", "queries and keys turned by an angle that grows with the position", {}),

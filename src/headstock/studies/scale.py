@@ -49,7 +49,8 @@ def of_width(width: int, opened: Opened) -> Measured:
 
 def _products(width: int, pairs: int, draws: torch.Generator) -> torch.Tensor:
     q_pd, k_pd = torch.randn(2, pairs, width, generator=draws)
-    return (q_pd * k_pd).sum(-1).double()
+    products_p: torch.Tensor = (q_pd * k_pd).sum(-1).double()
+    return products_p
 
 
 def of_scores(opened: Opened) -> Measured:

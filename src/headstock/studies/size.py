@@ -33,7 +33,7 @@ def _llama(width: int, layers: int, heads: int, d_ff: int, **more: Any) -> Model
     return config_of(LLAMA, d_model=width, n_layers=layers, n_heads=heads, d_ff=d_ff, **sizes)
 
 
-# Public models by their published sizes; what a family does beside the count, as blocks in parallel, changes none of it.
+# Public models by their published sizes; blocks whose halves run in parallel hold as many numbers.
 FAMILIES: dict[str, tuple[str, ModelConfig, int]] = {
     "gpt2": ("GPT-2 small", _gpt2(768, 12, 12), 124_439_808),
     "gpt2-medium": ("GPT-2 medium", _gpt2(1024, 24, 16), 354_823_168),

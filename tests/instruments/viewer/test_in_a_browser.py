@@ -127,6 +127,9 @@ def test_a_row_that_is_kept_stays_while_the_pointer_moves_and_shades_the_text(tm
         await settled();
         tokens[7].dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
         await settled();
+        const { left, top } = frame.getBoundingClientRect();
+        frame.dispatchEvent(new PointerEvent("pointermove", { clientX: left + 90, clientY: top + 30, bubbles: true }));
+        await settled();
         found.query = tokens.map((token) => token.classList.contains("hs-query")).indexOf(true);
         found.shaded = tokens.filter((token) => token.style.background !== "").length;
         found.hidden = tokens.filter((token) => token.classList.contains("hs-hidden")).length;
@@ -169,7 +172,8 @@ def test_a_layer_is_shown_by_its_mean_and_each_choice_of_shade_is_drawn(tmp_path
 
 def test_which_predictions_were_right_is_marked(tmp_path: Path) -> None:
     model = Case("", "softmax").model(torch.float32)
-    view = inspected(model, IDS)
+    view = inspected(model, model.generate(IDS[:, :4], 5))  # what it goes on with, it predicts
+    assert {one.right for one in view.predictions} == {True, False, None}
     found = driven(
         as_page(view),
         """

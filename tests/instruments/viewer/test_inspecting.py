@@ -80,6 +80,12 @@ def test_a_model_that_reads_both_ways_predicts_nothing_and_says_why() -> None:
     assert "causal=false" in view.notes[0]
 
 
+@pytest.mark.parametrize("variant", ["softmax", "lstm+none"])
+def test_nothing_is_dropped_from_a_model_in_training(variant: str) -> None:
+    model = Case("", f"{variant},dropout_residual=0.5,dropout_embedding=0.5").model().train()
+    assert inspected(model, IDS).predictions == inspected(model.eval(), IDS).predictions
+
+
 def test_without_maps_the_heads_are_summed_up_all_the_same() -> None:
     model = Case("", "softmax").model()
     whole, without = inspected(model, IDS), inspected(model, IDS, maps=False)
