@@ -55,6 +55,7 @@ class WithoutHooks(ast.NodeTransformer):
         elif isinstance(function, ast.Attribute) and _are_hooks(function.value):
             instead = {
                 "by_position": lambda: node.args[1],
+                "projected": lambda: ast.Tuple(node.args, ast.Load()),
                 "scores": lambda: ast.Tuple(
                     [node.args[1], ast.Attribute(node.args[2], "dense", ast.Load())], ast.Load()
                 ),

@@ -135,6 +135,12 @@ def test_what_is_not_there_is_refused(choices: dict[str, Any], said: str) -> Non
         logit_attribution(Case("", "softmax").model(), some_ids(), **choices)
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0)])
+def test_nothing_to_read_has_no_logit(shape: tuple[int, int]) -> None:
+    with pytest.raises(UserError, match="no token to read"):
+        logit_attribution(Case("", "softmax").model(), torch.zeros(shape, dtype=torch.int64), 0)
+
+
 def test_it_draws_itself_and_gathers_what_is_small() -> None:
     found = logit_attribution(Case("", "softmax,n_layers=4").model(), some_ids(), 0)
     picture = found.draw()

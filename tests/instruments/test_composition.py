@@ -141,7 +141,8 @@ def test_a_head_that_writes_nothing_meets_nothing() -> None:
     ("variant", "said"),
     [
         ("lstm", "no maps of queries"),
-        ("softmax,n_layers=1", "at least two"),
+        ("softmax,n_layers=1", "has one block: two heads compose across at least two"),
+        ("softmax,n_layers=0", "has no blocks"),
         ("softmax,residual=replacing", "no two heads meet"),
     ],
 )

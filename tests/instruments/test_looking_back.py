@@ -113,6 +113,8 @@ def test_a_window_that_hides_the_first_time_leaves_no_score() -> None:
     assert found.induction.isnan().all()
     assert math.isnan(found.chance["induction"])
     assert not found.previous.isnan().any()
+    assert found.draw("induction").title.endswith("no query sees such a key")
+    assert "nan" not in found.draw("induction").caption
 
 
 def test_random_sequences_follow_from_the_seed_and_hold_each_token_once_a_half() -> None:

@@ -49,6 +49,13 @@ def test_losses_by_position_are_the_means_of_all_rows_however_they_are_cut(case:
     assert found.overall == pytest.approx(kept.mean().item())
 
 
+def test_a_batch_without_rows_adds_nothing() -> None:
+    model, batch = Case("", "softmax").model(), some_batch()
+    none = Batch(batch.inputs[:0], batch.targets[:0], batch.mask[:0])
+    assert loss_on_repeats(model, [none, batch]) == loss_on_repeats(model, [batch])
+    torch.testing.assert_close(loss_by_position(model, [none, batch]).mean, loss_by_position(model, [batch]).mean)
+
+
 def test_a_position_without_targets_has_no_loss_and_with_one_no_error() -> None:
     ids = some_ids(2, 4)
     mask = torch.tensor([[True, False, True], [True, False, False]])

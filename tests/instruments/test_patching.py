@@ -161,6 +161,8 @@ def test_a_value_never_worked_out_is_named_and_texts_of_two_lengths_are_refused(
         patch_heads(Case("", "lstm").model(), clean, corrupt, ANSWERS, site="pattern")
     with pytest.raises(UserError, match="alike in rows and length"):
         patch_positions(bare, clean, corrupt[:, :5], ANSWERS)
+    with pytest.raises(UserError, match="no token to patch"):
+        patch_positions(bare, clean[:, :0], corrupt[:, :0], ANSWERS)
     with pytest.raises(UserError, match="nothing to restore"):
         patch_positions(bare, clean, clean, ANSWERS)
 

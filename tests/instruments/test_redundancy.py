@@ -139,5 +139,7 @@ def test_it_draws_itself_and_refuses_what_is_not_there() -> None:
     for refused in (lambda: found.draw(2), lambda: found.of("overlap"), lambda: found.of("looks")):
         with pytest.raises(UserError, match=r"choose"):
             refused()
+    alone = head_redundancy(Case("", "softmax,n_heads=1").model(), some_ids())
     with pytest.raises(UserError, match="nothing to draw"):
-        head_redundancy(Case("", "softmax,n_heads=1").model(), some_ids()).draw()
+        alone.draw()
+    assert alone._repr_html_() is None  # so that a notebook shows the values, and no traceback

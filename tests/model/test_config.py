@@ -68,6 +68,7 @@ def test_a_variant_says_only_what_is_no_default() -> None:
 NEW_KEYS = {
     "causal": [True, False],
     "window": [None, 1, 7],
+    "scale_scores": [False, True],
     "soft_cap": [None, 0.5, 50.0],
     "qk_norm": ["none", "layernorm", "rmsnorm"],
     "k": [None, 1, TOPK_KEYS],
@@ -87,7 +88,7 @@ def test_a_key_is_chosen_and_written_where_it_is_no_default(key: str, value: obj
 
 VALUES = {
     "query_key": "shared", "value_map": "identity", "qkv_bias": True, "n_kv_heads": 2, "dropout_attention": 0.1,
-    "causal": False, "window": 3, "soft_cap": 2.5, "qk_norm": "rmsnorm",
+    "causal": False, "window": 3, "soft_cap": 2.5, "qk_norm": "rmsnorm", "scale_scores": False,
 }  # fmt: skip
 REFUSALS = [(mixer, what) for mixer in mixer_names() for what in mixer_class(mixer).refuses]
 

@@ -22,7 +22,7 @@ def tiny(variant: str, seed: int = 0) -> Transformer:
 def solved() -> Transformer:
     """Give two blocks that have learnt the task."""
     model = build("softmax", vocab_size=TASK.vocab_size, context=TASK.context, d_model=64, init="torch")
-    train(model, TASK, TrainingConfig(steps=400, evaluate_every=400))
+    train(model, TASK, TrainingConfig(steps=600, evaluate_every=600))
     return model
 
 

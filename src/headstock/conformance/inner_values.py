@@ -18,7 +18,7 @@ def looking_moves_nothing(trial: Trial) -> Finding:
     model, ids = trial.model(plain=True), trial.ids()
     for reading in trial.readings:
         real = reading.meant(ids)
-        logits, _ = model.run_with_cache(ids, **reading.says)
+        logits, _ = model.run_with_cache(ids, None, gradients_of=None, **reading.says)
         differences.hold(reading.name, logits[real], model(ids, **reading.says)[real])
     return differences.finding()
 

@@ -123,11 +123,13 @@ def logit_attribution(
     Raises UserError for a token or position that is not there, and where numbers are not one a row.
     """
     refuse_input(ids, real, documents)
+    if not ids.numel():
+        raise UserError("there is no token to read, so no logit: give ids of one row or more.")
     device, (rows, time) = model.embed.weight.device, ids.shape
     ids = ids.to(device)
     real, documents = (None if x is None else x.to(device) for x in (real, documents))
     with undisturbed(model):
-        gathered = _Gathered(model, _one_a_row(position, rows, -time, time - 1, "position").to(device) % max(time, 1))
+        gathered = _Gathered(model, _one_a_row(position, rows, -time, time - 1, "position").to(device) % time)
         with gathered.listening():
             logits_bqv = model(ids, real=real, documents=documents)
         logits_bv = gathered.here(logits_bqv)

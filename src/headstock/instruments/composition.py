@@ -107,7 +107,8 @@ def composition_scores(model: Transformer) -> Composition:
     blocks, a mixer without such maps, and sub-layers that replace their input, which no earlier head's output passes.
     """
     if len(model.blocks) < 2:
-        raise UserError(f"{model.described} has {len(model.blocks)} blocks: two heads compose across at least two.")
+        count = "one block" if len(model.blocks) else "no blocks"
+        raise UserError(f"{model.described} has {count}: two heads compose across at least two.")
     if model.config.residual == "replacing":
         raise UserError("residual=replacing lets nothing past a sub-layer, so no two heads meet: use residual=added.")
     chance = model.config.d_model**-0.5

@@ -60,16 +60,17 @@ class HeadScores:
         """Draw the scores of a kind, layers down and heads across."""
         scores = self.of(kind)
         layer, head = self.best(kind)[0]
+        most = f"most in layer {layer}, head {head}" if self.queries[kind] else "no query sees such a key"
         return heat(
             cells(scores),
             layer_labels(len(scores)),
             head_labels(scores.shape[1]),
-            title=f"Weight on {_KEYS[kind]}: most in layer {layer}, head {head}",
+            title=f"Weight on {_KEYS[kind]}: {most}",
             rows="layer",
             columns="head",
             unit="mean weight",
             missing="no query sees such a key",
-            caption=f"A uniform average scores {self.chance[kind]:.3g}.",
+            caption=f"A uniform average scores {self.chance[kind]:.3g}." if self.queries[kind] else "",
             name=f"{kind}-scores",
         )
 

@@ -182,7 +182,7 @@ def loss_on_repeats(
 def repeats(inputs_bq: Tensor, targets_bq: Tensor, n: int, but_not: Collection[Sequence[int]] = ()) -> Tensor:
     """bool (batch, time): whether the n-gram that each target ends stood whole among the inputs up to its position."""
     batch, time = inputs_bq.shape
-    if time < n:
+    if time < n or not batch:
         return torch.zeros(batch, time, dtype=torch.bool)
     windows_bgn = inputs_bq.unfold(1, n, 1)  # n-gram g ends at position g + n − 1
     ended_bgn = torch.cat([windows_bgn[..., 1:], targets_bq[:, n - 1 :, None]], dim=-1)

@@ -185,6 +185,8 @@ class _Swap:
                 f"the clean text has shape {tuple(clean_ids.shape)} and the corrupt one {tuple(corrupt_ids.shape)}: "
                 f"values are put in position by position, so give texts alike in rows and length."
             )
+        if not clean_ids.numel():
+            raise UserError("there is no token to patch: give texts of one token or more.")
         device = model.embed.weight.device
         asked = {"real": real, "documents": documents}
         reading: dict[str, Any] = {key: None if x is None else x.to(device) for key, x in asked.items()}

@@ -60,12 +60,7 @@ class Redundancy:
         """
         if layer is not None:
             return self._drawn_layer(layer, what or ("outputs" if self.cosine is None else "cosine"))
-        whole = {"cosine of weights": self.cosine, "overlap of weights": self.overlap, "outputs (CKA)": self.outputs}
-        alike = {name: self.by_layer(_SHORT[name]) for name, found in whole.items() if found is not None}
-        pairs = {"cosine of the two maps": self.map_cosine, "overlap of the two maps": self.map_overlap}
-        alike |= {name: found.mean(1) for name, found in pairs.items() if found is not None}
-        depths = list(range(len(self.outputs)))
-        shown = {name: (depths, means.tolist()) for name, means in alike.items() if bool(means.isfinite().any())}
+        shown = self._by_depth()
         if not shown:
             raise UserError("a layer has one head, which is like no other: there is nothing to draw.")
         return lines(
@@ -76,6 +71,15 @@ class Redundancy:
             caption="Mean over all pairs of different heads; 1 is the same.",
             name="head-redundancy",
         )
+
+    def _by_depth(self) -> dict[str, tuple[list[int], list[float]]]:
+        """Give the means that there are, by what is compared."""
+        whole = {"cosine of weights": self.cosine, "overlap of weights": self.overlap, "outputs (CKA)": self.outputs}
+        alike = {name: self.by_layer(_SHORT[name]) for name, found in whole.items() if found is not None}
+        pairs = {"cosine of the two maps": self.map_cosine, "overlap of the two maps": self.map_overlap}
+        alike |= {name: found.mean(1) for name, found in pairs.items() if found is not None}
+        depths = list(range(len(self.outputs)))
+        return {name: (depths, means.tolist()) for name, means in alike.items() if bool(means.isfinite().any())}
 
     def _drawn_layer(self, layer: int, what: str) -> Picture:
         found = self.of(what)
@@ -94,8 +98,9 @@ class Redundancy:
             name=f"head-redundancy-{layer}",
         )
 
-    def _repr_html_(self) -> str:
-        return self.draw()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        """Give the picture; None, with which a notebook shows the values as text, where there is nothing to draw."""
+        return self.draw()._repr_html_() if self._by_depth() else None
 
 
 _SHORT = {"cosine of weights": "cosine", "overlap of weights": "overlap", "outputs (CKA)": "outputs"}

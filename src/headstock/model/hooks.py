@@ -85,6 +85,10 @@ class PassHooks:
         """Do the same for a value that functions know as (batch, position, head, …)."""
         return x_bhqd
 
+    def projected(self, q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Do so for queries, keys and values, which are met in every block: three calls in one."""
+        return q_bhqd, k_bhkd, v_bhkd
+
     def scores(self, name: str, scores_bhqk: Tensor, visible: Visible) -> tuple[Tensor, VisibleTensor]:
         """Do the same for scores, and say what is visible, bool (batch or 1, head or 1, query, key).
 
@@ -153,6 +157,12 @@ class WatchedPass(PassHooks):
     def by_position(self, name: str, x_bhqd: Tensor) -> Tensor:
         """Turn, show, turn back."""
         return self(name, x_bhqd.transpose(1, 2)).transpose(1, 2) if self.wants(name) else x_bhqd
+
+    def projected(self, q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One after the other."""
+        named = ("hook_q", q_bhqd), ("hook_k", k_bhkd), ("hook_v", v_bhkd)
+        q_bhqd, k_bhkd, v_bhkd = (self.by_position(name, x_bhqd) for name, x_bhqd in named)
+        return q_bhqd, k_bhkd, v_bhkd
 
     def scores(self, name: str, scores_bhqk: Tensor, visible: Visible) -> tuple[Tensor, VisibleTensor]:
         """Hide what is hidden, show, and put what was hidden back: a mixer masks it as it does without hooks."""

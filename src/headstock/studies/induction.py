@@ -15,7 +15,7 @@ from headstock.pictures.bars import bars
 from headstock.pictures.grid import heat
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import BLOCK, OPTIMISER, SETTINGS, SOURCE, STEPS, TEXT
+from headstock.studies.chapter import BLOCK, SETTINGS, SOURCE, STEPS, TEXT
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 from headstock.tasks.base import Task
@@ -166,8 +166,8 @@ LONG = {**SETTINGS, **STEPS}
 STUDY = Study(
     name="induction",
     title="Induction heads",
-    asks="Do two blocks learn to look at what followed the last time, which one block cannot, and is it those heads that "
-    "the gain from a context comes through?",
+    asks="Do two blocks learn to look at what followed the last time, which one block cannot, and is it those heads "
+    "that the gain from a context comes through?",
     source=f"{SOURCE}: what a head does, after Elhage et al. (2021) and Olsson et al. (2022)",
     rows=(
         Row("repeats-one-block", "random sequences that come again: one block, attention alone",
@@ -216,13 +216,22 @@ STUDY = Study(
         "full": Effort(1, {"steps": 2000, "batch_size": 32, "evaluate_every": 200}, minutes=45),
     },
     task="repeats",
-    figures=("accuracy", "induction", "previous", "found", "gain", "gain_without_found", "gain_without_others"),
+    figures=("accuracy", "induction", "found", "gain", "gain_without_found", "gain_without_others"),
     choices=(
-        "The chapter names induction heads and measures nothing. Ours: rows of one random sequence that comes again and "
-        "again, of a length that differs from row to row, so that no position tells; models of the width 64, attention "
+        "The chapter names induction heads and measures nothing. Ours: rows of one random sequence that comes again "
+        "and again, of a length that differs from row to row, so that no position tells; models of the width "
+        "64, attention "
         "alone; and the ladder's one and two blocks on text.",
         "Found are heads whose induction score is at least half the highest; a head is taken away by its mean output.",
-        OPTIMISER,
+        "The rows on text are the ladder's runs; the others have the defaults of this program, start and "
+        "optimiser too.",
+    ),
+    remarks=(
+        "Of two blocks all four heads of the second are found and as many others are the four of the first, "
+        "which look at "
+        "the token before and feed them: without either the gain is gone. Four blocks have bystanders, and "
+        "there the two "
+        "can be told apart.",
     ),
     spread=0.03,
     spread_because="scores and accuracies of seeds at quick differ by about as much",

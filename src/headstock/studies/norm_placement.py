@@ -117,7 +117,8 @@ STUDY = Study(
               "several: two or more; how far the other falls depends on width and batch, which are not said", 2.0,
               unit="times", divergence_counts=True),
         Claim("With 200 steps of it they are as good.", perplexity("post-warm-up") / perplexity("pre-warm-up"),
-              "37.88 against 37.62, or 1.007", "eight parts in a hundred on either side", 0.92, 1.08, unit="times", full_only=True),
+              "37.88 against 37.62, or 1.007", "eight parts in a hundred on either side", 0.92, 1.08,
+              unit="times", full_only=True),
         Claim("Norms before need none.", perplexity("pre") / perplexity("pre-warm-up"), "37.82 against 37.62, or 1.005",
               "eight parts in a hundred on either side", 0.92, 1.08, unit="times", full_only=True),
         Claim("Norms before end at 37.82.", perplexity("pre"), "37.82",
@@ -145,8 +146,10 @@ STUDY = Study(
     choices=(
         "Width and batch are not said: 128 and 64 rows of 128 tokens, as elsewhere in the chapter.",
         "With norms after there is no further norm at the end, for the last block ends in one.",
-        "Which parameters “gradient norm per block” is of is not said. Those of queries, keys and values alone come out "
-        "at the published size (0.05 and 0.10 in the first block), those of a whole block four times as large: both are "
+        "Which parameters “gradient norm per block” is of is not said. Those of queries, keys and values "
+        "alone come out "
+        "at the published size (0.05 and 0.10 in the first block), those of a whole block four times as "
+        "large: both are "
         "measured, and the published figures stand beside the former.",
         TOKENIZER,
         START,

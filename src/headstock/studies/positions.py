@@ -194,8 +194,8 @@ STUDY = Study(
     choices=(
         "Blocks, steps and batch are not said: one block of four heads, 3,000 steps of 64 rows.",
         "The table of trained positions has 256 rows, of which training reaches 64; the others are as they were drawn.",
-        "xPos and no positions at all are added; a fourth reading, windows of 256 in which a query sees 64 tokens, tells "
-        "what a longer window gives from what it gives because fewer tokens stand at its beginning.",
+        "xPos and no positions at all are added; a fourth reading, windows of 256 in which a query sees 64 tokens, "
+        "tells what a longer window gives from what it gives because fewer tokens stand at its beginning.",
         TOKENIZER,
         START,
         OPTIMISER,

@@ -110,7 +110,8 @@ def pictures(result: StudyResult) -> list[Picture]:
 STUDY = Study(
     name="recurrence",
     title="How far back a gradient reaches",
-    asks="Token 5 says something to token 500: what is left of its gradient in a recurrent state after 495 updates, and "
+    asks="Token 5 says something to token 500: what is left of its gradient in a recurrent state after 495 "
+    "updates, and "
     "what in an average, which reaches every token in one step?",
     source=f"{SOURCE}: what came before",
     rows=(
@@ -135,7 +136,8 @@ STUDY = Study(
         Claim("A trained LSTM reaches hundreds of steps.", figure("lstm", "reaches"), "hundreds",
               "a hundred or more until a hundredth is left", 100.0, full_only=True),
         Claim("In an average token 5 reaches token 500 as the token before does.",
-              figure("start-softmax", "decades_lost_in_495"), "every token in one step", "half to twice, in factors of ten",
+              figure("start-softmax", "decades_lost_in_495"), "every token in one step",
+              "half to twice, in factors of ten",
               -0.3, 0.3),
         Claim("And training leaves a path to it.", figure("softmax", "decades_lost_in_495"), "every token in one step",
               "three factors of ten or fewer are lost", at_most=3.0),
@@ -148,9 +150,11 @@ STUDY = Study(
     settings=SETTINGS,
     figures=("decades_lost_in_50", "decades_lost_in_100", "decades_lost_in_495", "reaches", "perplexity"),
     choices=(
-        "Nothing was measured in the chapter. Ours: one block each, its mixer an LSTM or softmax with RoPE, 2,000 steps "
+        "Nothing was measured in the chapter. Ours: one block each, its mixer an LSTM or softmax with RoPE, "
+        "2,000 steps "
         "of 16 rows of 512 tokens.",
-        "The measure is ours: the norm of d logits(token 500) / d embedding, as a part of what the token before does; a "
+        "The measure is ours: the norm of d logits(token 500) / d embedding, as a part of what the token "
+        "before does; a "
         "gradient reaches as far as a hundredth of that.",
         "The LSTM's forget gates start open (a bias of 1), as is usual.",
         TOKENIZER,

@@ -177,23 +177,25 @@ STUDY = Study(
     claims=(
         *(
             Claim(f"The variance of q·k is d, at d={width}.", figure(f"width-{width}", "variance_over_d"),
-                  f"{_VARIANCES[width]}, or {float(_VARIANCES[width]) / width:.3f}", "four standard errors of a variance of 20,000 numbers, and a spare",
-                  0.95, 1.05, unit="times d", exact=True)
+                  f"{_VARIANCES[width]}, or {float(_VARIANCES[width]) / width:.3f}",
+                  "four standard errors of a variance of 20,000 numbers, and a spare", 0.95, 1.05, unit="times d",
+                  exact=True)
             for width in WIDTHS
         ),
         Claim("Undivided, a row at d=256 averages one token of 64.",
               figure("width-256", "undivided_effective_tokens"), "1",
-              "a mean over rows where one was shown: a row now and then is undecided between two", 1.0, 1.5, exact=True),
+              "a mean over rows where one was shown: a row now and then is undecided between two", 1.0, 1.5,
+              exact=True),
         *(
             Claim(f"Divided, Σ w(1 − w) is 0.96 at d={width}.", figure(f"width-{width}", "divided_trace"), "0.96",
                   "the second digit", 0.945, 0.975, exact=True)
             for width in (16, 64, 256, 1024)
         ),
         Claim("Undivided, seven rows in ten are frozen at d=1024.", figure("width-1024", "undivided_frozen"), "7 in 10",
-              "the threshold is not said; Σ w(1 − w) below 0.01, and three standard errors of 2,000 rows", 0.65, 0.75,
+              "the threshold is not said, here 0.01 for Σ w(1 − w); seven points on either side", 0.63, 0.77,
               exact=True),
         Claim("By the other reading, one token above 0.99, too.", figure("width-1024", "undivided_saturated"),
-              "7 in 10", "three standard errors of 2,000 rows", 0.65, 0.75, exact=True),
+              "7 in 10", "seven points on either side, as above", 0.63, 0.77, exact=True),
         Claim("At a head of 32 nothing is lost without the division.",
               perplexity("four-heads-undivided") - perplexity("four-heads"), "nothing",
               "one and a half points on either side", -1.5, 1.5, unit="points", full_only=True),

@@ -131,22 +131,25 @@ def _claims() -> tuple[Claim, ...]:
     return (
         *(Claim(says, figure("gpt2", name), written, "counts are exact", value, value)
           for name, value, says, written in parts),
-        Claim("The formula counts what is built.", figure("built", "total") - figure("gpt2", "total"), "the formula is the model",
-              "counts are exact", 0, 0),
+        Claim("The formula counts what is built.", figure("built", "total") - figure("gpt2", "total"),
+              "the formula is the model", "counts are exact", 0, 0),
         Claim("Without biases on queries, keys and values a block has 2,304 fewer.",
-              figure("gpt2", "block") - figure("unbiased-block", "block"), "2.304 fewer", "counts are exact", 2304, 2304),
+              figure("gpt2", "block") - figure("unbiased-block", "block"), "2.304 fewer", "counts are exact", 2304,
+              2304),
         *(Claim(f"12d² + 13d is a block of {FAMILIES[name][0]}.", figure(name, "block") - figure(name, "formula"),
                 "12d² + 13d", "counts are exact", 0, 0)
           for name in ("gpt2-xl", "pythia-6b9")),
-        *(Claim(f"{title} has {total:,} parameters.", figure(name, "total"), f"{total:,}", "counts are exact", total, total)
+        *(Claim(f"{title} has {total:,} parameters.", figure(name, "total"), f"{total:,}", "counts are exact", total,
+                total)
           for name, (title, _, total) in FAMILIES.items() if name != "gpt2"),
         *(Claim(f"Two thirds of a block of {FAMILIES[name][0]} is its feed-forward.", figure(name, "feedforward_share"),
                 "two thirds", "two thirds, to one point in a hundred", 2 / 3 - 0.01, 2 / 3 + 0.01)
           for name in SHOWN),
-        Claim("Two thirds of a block of Mistral 7B is its feed-forward.", figure("mistral-7b", "feedforward_share"), "two thirds, at every scale",
+        Claim("Two thirds of a block of Mistral 7B is its feed-forward.", figure("mistral-7b", "feedforward_share"),
+              "two thirds, at every scale",
               "two thirds, to one point in a hundred", 2 / 3 - 0.01, 2 / 3 + 0.01),
         Claim("Almost a third of GPT-2 small is token embeddings.", figure("gpt2", "token_embedding_share"),
-              "almost a third", "below a third, and nearer to it than to three tenths by no more than a point", 0.29, 1 / 3),
+              "almost a third", "from 29 parts in a hundred to a third", 0.29, 1 / 3),
     )  # fmt: skip
 
 

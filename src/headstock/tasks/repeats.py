@@ -100,8 +100,8 @@ class Repeats(Task):
             f"{1 / self.shortest:.1%} for one of those that the row has shown.",
             solved=f"{SOLVED_AT:.0%} of the scored tokens, so that at most {scored - math.ceil(SOLVED_AT * scored)} of "
             f"{scored:,} are wrong.",
-            held_out=f"{SCORED_ROWS} rows drawn for evaluation alone. Of {self.vocab_size} tokens at random no two rows "
-            "are alike, so that nothing of a held-out row is in training.",
+            held_out=f"{SCORED_ROWS} rows drawn for evaluation alone. Of {self.vocab_size} tokens at random no two "
+            "rows are alike, so that nothing of a held-out row is in training.",
             facts={
                 "vocabulary": f"{self.vocab_size} tokens without meaning",
                 "sequence": f"{self.shortest} to {self.length} tokens, all different, evenly drawn",

@@ -64,6 +64,12 @@ def test_other_shapes_are_followed(variant: str, part: Part) -> None:
         assert OF_A_FLOOR <= counted(variant, 320, part, step, plain=False) < 5, step
 
 
+def test_at_few_tokens_the_gradient_of_a_map_is_what_counts() -> None:
+    parts: list[Part] = ["projections", "feedforward"]
+    for part in parts:
+        assert 0.999 <= counted("softmax", 16, part, "training", plain=True) < 1.34, part
+
+
 def test_stored_weights_are_the_square_and_all_else_the_line_in_the_formula() -> None:
     config = config_of("softmax", **{**SIZES, "context": 8192})
     stored = [expected_bytes(config, n, "mixing", "forward", plain=True) for n in (2048, 4096)]

@@ -161,7 +161,7 @@ def polynomial(points: Sequence[tuple[int, int]], *, squared: bool) -> Bytes:
 
     lengths, count = (np.array(values, dtype=float) for values in zip(*points, strict=True))
     powers = (0, 1, 2) if squared else (0, 1)
-    largest = lengths.max()
+    largest = float(lengths.max())
     terms = np.stack([(lengths / largest) ** power for power in powers], axis=1)
     share = 1 / np.maximum(count, 1)
     found, _ = nnls(terms * share[:, None], count * share)

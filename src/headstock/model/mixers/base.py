@@ -22,7 +22,7 @@ from headstock.model.config import POSITIONS, ROTARY, TOPK_KEYS, ModelConfig
 from headstock.model.dropout import dropout
 from headstock.model.frame import Frame
 from headstock.model.heads import Heads
-from headstock.model.hooks import PassHooks
+from headstock.model.hooks import UNHOOKED, PassHooks
 from headstock.model.norms import norm
 from headstock.model.shapes import (
     Keys,
@@ -226,7 +226,7 @@ class HeadMixer(Mixer):
 
     def looks_within(self, heads: Heads) -> bool:
         """Whether somebody waits for a value that only weighing in plain sight has."""
-        return heads.hooks.wants(*self.weighing_hooks())
+        return heads.hooks is not UNHOOKED and heads.hooks.wants(*self.weighing_hooks())
 
     def project(self, x_bqm: Residual, frame: Frame) -> Heads:
         """Give queries, keys, values and gates of the tokens being read, turned but not yet remembered."""
@@ -252,7 +252,7 @@ class HeadMixer(Mixer):
         v = _split(v_flat, sizes.value_heads, sizes.value_size)
         if self.query_norm is not None and self.key_norm is not None:
             q, k = self.query_norm(q), self.key_norm(k)
-        q, k, v = (hooks.by_position(f"hook_{name}", x) for name, x in (("q", q), ("k", k), ("v", v)))
+        q, k, v = hooks.projected(q, k, v)
         if frame.rotation is not None:
             q = hooks.by_position("hook_rot_q", frame.rotation.of_queries(q))
             k = hooks.by_position("hook_rot_k", frame.rotation.of_keys(k))
