@@ -511,7 +511,7 @@ class Fault:
 
 
 BLOCKS, CACHED, PIECES = "fast = plain over blocks", "cached = whole", "in pieces = whole"
-LOOKING = "looking moves nothing"
+LOOKING, WRITTEN = "looking moves nothing", "what is written is used"
 DECODED, TWICE = "padded rows decode on", "a cache can be read on twice"
 LEFT, RIGHT, PACKED, APART = (
     "padded left = single",
@@ -575,7 +575,7 @@ FAULTS = [
         "empty rows are zeros",
         (
             *("fast = plain", DECODED, LEFT, RIGHT, BOTH, "weights are as declared", HIDDEN),
-            *("output = weights × values", "extreme scores stay finite", "gradients = differences"),
+            *("output = weights × values", LOOKING, "extreme scores stay finite", "gradients = differences"),
         ),
         "NaN of a padded row spreads in the next block",
     ),
@@ -588,13 +588,18 @@ FAULTS = [
     Fault(NarrowSoftmax, "weights are as declared"),
     Fault(ShowsOtherWeights, "output = weights × values"),
     Fault(SeesOrderInSecret, "a shuffled prefix"),
-    Fault(TurnsQueriesAlone, "a shift changes nothing"),
+    Fault(TurnsQueriesAlone, "a shift changes nothing", (LOOKING, WRITTEN), "a rotation of its own is shown to nobody"),
     Fault(FastWithoutCap, "choices are read"),
-    Fault(TurnsHeads, "choices are read", ("grouped = expanded",), "query and key heads turn differently"),
+    Fault(
+        TurnsHeads,
+        "choices are read",
+        ("grouped = expanded", LOOKING, WRITTEN),
+        "query and key heads turn differently, and a rotation of its own is shown to nobody",
+    ),
     Fault(RepeatsGroups, "grouped = expanded"),
     Fault(NormsOverAllHeads, "heads stand alone"),
-    Fault(ListsInVain, LOOKING, ("what is written is used",), "it waits for what is listed, too"),
-    Fault(ThrowsAway, "what is written is used"),
+    Fault(ListsInVain, LOOKING, (WRITTEN,), "it waits for what is listed, too"),
+    Fault(ThrowsAway, WRITTEN),
     Fault(RoundsScores, "float32 is near float64"),
     Fault(NarrowTables, "bfloat16 is near float64"),
     Fault(Overflows, "extreme scores stay finite", (HIDDEN,), "NaN is no 0"),

@@ -1,6 +1,8 @@
 """What was not asked for is not kept, and nothing grows with the calls made."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -9,7 +11,6 @@ from torch import Tensor
 from headstock.instruments.memory import held_bytes, peak_bytes
 from headstock.model.hooks import HookPoint
 from headstock.model.transformer import Transformer, build
-from tests.model.cases import close, some_ids
 from tests.model.hooking import moved, zeroed
 
 IDS = torch.arange(64)[None] % 50
@@ -80,27 +81,33 @@ def test_values_that_pass_by_are_let_go_while_the_model_runs(deep: Transformer) 
     assert kept - looked >= 6 * one
 
 
+COMPILED = """
+import sys
+import torch
+import headstock as hs
+
+model = hs.build("softmax+rope", vocab_size=17, context=12, d_model=16, n_layers=2, n_heads=4).eval()
+ids = torch.randint(17, (3, 9))
+compiled = torch.compile(model, backend=sys.argv[1])
+logits = model(ids)
+torch.testing.assert_close(compiled(ids), logits)
+for name in ("hook_embed", "blocks.0.attn.hook_pattern", "blocks.1.attn.hook_attn_scores"):
+    seen = []
+    with model.hooks([(name, lambda value, hook: value / 2)]):
+        changed = compiled(ids)
+        torch.testing.assert_close(changed, model(ids))
+        assert not torch.allclose(changed, logits), name
+    look = [(name, lambda value, hook: seen.append(hook.name))]
+    with model.hooks(look, backward=look):
+        compiled(ids).sum().backward()
+    assert seen == [name, name]
+    torch.testing.assert_close(compiled(ids), logits)
+"""
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_functions_are_called_in_a_compiled_model_too(backend: str) -> None:
-    model = build("softmax+rope", vocab_size=17, context=12, d_model=16, n_layers=2, n_heads=4).eval()
-    ids = some_ids()
-    torch._dynamo.reset()
-    compiled = torch.compile(model, backend=backend)
-    logits = model(ids)
-    close(compiled(ids), logits, 1e-5)
-    for name in ("hook_embed", "blocks.0.attn.hook_pattern", "blocks.1.attn.hook_attn_scores"):
-        seen: list[str] = []
-
-        def count(value: Tensor, hook: HookPoint, seen: list[str] = seen) -> None:
-            seen.append(hook.name)
-
-        with model.hooks([(name, moved)]):
-            changed = compiled(ids)
-            close(changed, model(ids), 1e-5)
-            assert not torch.allclose(changed, logits)
-        with model.hooks([(name, count)], backward=[(name, count)]):
-            compiled(ids).sum().backward()
-        assert seen == [name, name]
-        close(compiled(ids), logits, 1e-5)
-    torch._dynamo.reset()
+    """In a program of its own, without the run-time checks of shapes, which torch.compile cannot read."""
+    done = subprocess.run([sys.executable, "-c", COMPILED, backend], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

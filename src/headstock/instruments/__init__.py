@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headstock.instruments.redundancy import head_redundancy
     from headstock.instruments.sharpness import score_statistics
     from headstock.instruments.spectrum import map_spectrum, residual_spectrum
+    from headstock.instruments.viewer import inspected
 
 __all__ = [
     "ablate_heads",
@@ -35,6 +36,7 @@ __all__ = [
     "gradient_reach",
     "head_redundancy",
     "head_scores",
+    "inspected",
     "instrument_names",
     "lambda_values",
     "logit_attribution",
@@ -50,6 +52,7 @@ __all__ = [
 
 _HOME = {
     "attention_patterns": "patterns",
+    "inspected": "viewer",
     "score_statistics": "sharpness",
     "lambda_values": "lambdas",
     "map_spectrum": "spectrum",

@@ -117,7 +117,7 @@ class LSTM(Mixer):
             h_bqm, state = self._run(x, state)
         if cache is not None:
             cache.state = state
-        h_bqhd = h_bqm.to(x_bqm.dtype).view(*x_bqm.shape[:2], -1, self.d_head)
+        h_bqhd = h_bqm.to(x_bqm.dtype).view(*x_bqm.shape[:2], self.hidden // self.d_head, self.d_head)
         return into_residual(h_bqhd, self.output, frame.hooks.attn(self.layer))
 
     def hook_names(self) -> list[str]:
