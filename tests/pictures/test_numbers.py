@@ -26,6 +26,7 @@ def test_a_step_is_timed_in_units_that_can_be_read(value, written):
 def test_one_seed_has_no_spread():
     assert numbers.plus_minus(spread_of([1.5]), 2) == "1.50"
     assert numbers.plus_minus(spread_of([1.0, 2.0]), 2) == "1.50 ± 0.71"
+    assert numbers.plus_minus(spread_of([2e-8, 4e-8]), 4) == "3e−08 ± 1.4e−08"
     assert numbers.plus_minus(spread_of([None, math.nan]), 2) == "—"
 
 

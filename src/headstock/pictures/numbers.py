@@ -28,11 +28,16 @@ def fixed(value: float | None, places: int) -> str:
 
 
 def plus_minus(spread: Spread | None, places: int) -> str:
-    """Write "1.623 ± 0.004"; only the mean where there is one value."""
+    """Write "1.623 ± 0.004"; only the mean where there is one value; with exponents where the mean would be lost."""
     if spread is None:
         return ABSENT
-    mean = fixed(spread.mean, places)
-    return mean if spread.deviation is None else f"{mean} ± {fixed(spread.deviation, places)}"
+    lost = 0 < abs(spread.mean) < 10.0**-places
+
+    def written(value: float) -> str:
+        return small(value, 2) if lost else fixed(value, places)
+
+    mean = written(spread.mean)
+    return mean if spread.deviation is None else f"{mean} ± {written(spread.deviation)}"
 
 
 def whole(value: float | None) -> str:

@@ -10,6 +10,8 @@ from headstock.studies.results import StudyResult
 
 WIDTH = 100
 GAP = "  "
+NAMES = 28
+"""Letters of a row's name."""
 MARKS = {"reproduced": "+ ", "not reproduced": "! ", "not decidable": "? "}
 
 
@@ -41,17 +43,38 @@ def _listed(heading: str, sentences: Sequence[str]) -> str:
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Set rows under their head, numbers to the right; names give way where lines would be too long."""
-    columns = list(zip(head, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    room = WIDTH - sum(width + len(GAP) for width in widths[1:]) - len(GAP)
-    names = elided_apart(columns[0], max(12, min(widths[0], room)))
-    first = max(map(len, names))
+    """Set rows under their head, numbers to the right; figures that find no room stand in a table of their own."""
+    names, *columns = zip(head, *rows, strict=True)
+    short = elided_apart(names, NAMES)
+    first = max(map(len, short))
+    tables: list[list[tuple[str, ...]]] = [[]]
+    for figure in _figures(columns):
+        if tables[-1] and first + _wide([*tables[-1], *figure]) > WIDTH - len(GAP):
+            tables.append([])
+        tables[-1] += figure
     lines = []
-    for place, name in enumerate(names):
-        numbers = (column[place].rjust(width) for column, width in zip(columns[1:], widths[1:], strict=True))
-        lines.append((GAP + GAP.join([name.ljust(first), *numbers])).rstrip())
-    return lines
+    for table in tables:
+        widths = [max(map(len, column)) for column in table]
+        for place, name in enumerate(short):
+            numbers = (column[place].rjust(width) for column, width in zip(table, widths, strict=True))
+            lines.append((GAP + GAP.join([name.ljust(first), *numbers])).rstrip())
+        lines.append("")
+    return lines[:-1]
+
+
+def _figures(columns: Sequence[tuple[str, ...]]) -> list[list[tuple[str, ...]]]:
+    """Give the columns of each figure: ours, and what was published beside it."""
+    figures: list[list[tuple[str, ...]]] = []
+    for column in columns:
+        if column[0] == write.PUBLISHED and figures:
+            figures[-1].append(column)
+        else:
+            figures.append([column])
+    return figures
+
+
+def _wide(columns: Sequence[tuple[str, ...]]) -> int:
+    return sum(len(GAP) + max(map(len, column)) for column in columns)
 
 
 def _wrapped(sentences: Sequence[str], first: str = "", rest: str | None = None) -> str:

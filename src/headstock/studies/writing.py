@@ -135,6 +135,10 @@ def failures(result: StudyResult) -> list[str]:
     return said
 
 
+PUBLISHED = "published"
+"""What heads a column of figures as they were published."""
+
+
 def capital(sentence: str) -> str:
     """Begin a sentence with a capital."""
     return sentence[:1].upper() + sentence[1:]
@@ -152,7 +156,7 @@ def columns_of_rows(result: StudyResult) -> tuple[list[str], list[Sequence[str]]
     with_published = {name for row in result.rows for name in row.published}
     head = ["row"]
     for name in figures:
-        head += [f"{figure_words(name)}, ours", "published"] if name in with_published else [figure_words(name)]
+        head += [f"{figure_words(name)}, ours", PUBLISHED] if name in with_published else [figure_words(name)]
     rows: list[Sequence[str]] = []
     for row in result.rows:
         cells = [row.name]
