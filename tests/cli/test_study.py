@@ -154,3 +154,10 @@ def test_stopped_midway_the_same_command_goes_on_to_the_same_numbers(
     expected = json.loads((toy[1] / "study.json").read_text())
     for one, other in zip(found["rows"], expected["rows"], strict=True):
         assert [run["figures"] for run in one["runs"]] == [run["figures"] for run in other["runs"]]
+
+
+@pytest.mark.parametrize("option", [["--seeds", "2"], ["--dry-run"], ["--budget", "full"], ["--out", "x"]])
+def test_an_option_without_a_study_is_refused_and_not_passed_over(headstock: Headstock, option: list[str]) -> None:
+    said = headstock("study", *option)
+    assert said.status == 2
+    assert said.err.startswith(f"headstock: {option[0]} is given without a study: name one")

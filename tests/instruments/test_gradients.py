@@ -118,6 +118,8 @@ def test_norms_draw_themselves_with_the_ratio_as_title() -> None:
 
 
 def test_what_has_no_gradient_is_refused() -> None:
+    with torch.inference_mode(), pytest.raises(UserError, match="measure them outside it"):
+        gradient_norms(build("softmax", vocab_size=17, context=TIME), BATCH_OF_IDS)
     with pytest.raises(UserError, match="no blocks"):
         gradient_norms(build("softmax", vocab_size=17, context=TIME, n_layers=0), BATCH_OF_IDS)
     nothing = Batch(BATCH_OF_IDS.inputs, BATCH_OF_IDS.targets, torch.zeros_like(MASK))

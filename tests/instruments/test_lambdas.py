@@ -79,5 +79,7 @@ def test_who_subtracts_nothing_is_refused(variant: str) -> None:
 
 
 def test_the_second_version_needs_a_text() -> None:
+    with pytest.raises(UserError, match="no real token"):
+        lambda_values(V2.model(), some_ids(), real=torch.zeros(BATCH, TIME, dtype=torch.bool))
     with pytest.raises(UserError, match="give ids to read"):
         lambda_values(V2.model())

@@ -5,12 +5,37 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
+import torch
+from torch import Tensor
 
 import headstock as hs
 from headstock.errors import UserError
 from headstock.instruments import instrument_names
+
+READING: dict[str, Callable[[hs.Transformer, Tensor], object]] = {
+    **{
+        name: getattr(hs.instruments, name)
+        for name in (
+            "activation_outliers",
+            "attention_patterns",
+            "gradient_reach",
+            "head_redundancy",
+            "head_scores",
+            "lambda_values",
+            "logit_lens",
+            "map_spectrum",
+            "residual_spectrum",
+            "score_statistics",
+        )
+    },
+    "logit_attribution": lambda model, ids: hs.instruments.logit_attribution(model, ids, 0),
+    "patch_heads": lambda model, ids: hs.instruments.patch_heads(model, ids, ids, (0, 1)),
+    "patch_positions": lambda model, ids: hs.instruments.patch_positions(model, ids, ids, (0, 1)),
+}
+"""Every instrument that reads a batch of ids."""
 
 
 @pytest.mark.parametrize("name", instrument_names())
@@ -35,6 +60,14 @@ def test_what_is_public_is_listed_and_the_other_way_round() -> None:
 def test_a_name_that_is_no_instrument_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'attention_pattern'"):
         hs.instruments.attention_pattern  # noqa: B018
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (2, 0), (4,)], ids=str)
+@pytest.mark.parametrize("name", sorted(READING))
+def test_ids_without_a_token_and_ids_of_no_batch_are_refused(name: str, shape: tuple[int, ...]) -> None:
+    model = hs.build("differential2", vocab_size=11, context=8, d_model=8, n_heads=2)
+    with pytest.raises(UserError, match=r"hold no token|there is no token|integers of shape \(batch, time\)"):
+        READING[name](model, torch.zeros(shape, dtype=torch.int64))
 
 
 def test_naming_the_instruments_imports_nothing_heavy() -> None:

@@ -118,6 +118,11 @@ def test_what_cannot_be_read_is_refused(choices: dict, said: str) -> None:
         gradient_reach(Case("softmax", "softmax").model(), some_ids(), **choices)
 
 
+def test_in_inference_mode_there_is_no_gradient_to_reach_anything() -> None:
+    with torch.inference_mode(), pytest.raises(UserError, match="measure them outside it"):
+        gradient_reach(Case("softmax", "softmax").model(), some_ids())
+
+
 def test_a_model_that_reads_both_ways_is_refused() -> None:
     with pytest.raises(UserError, match="reads both ways"):
         gradient_reach(Case("both", "softmax,causal=false").model(), some_ids())

@@ -183,15 +183,23 @@ def test_a_single_token_gives_no_row_to_measure_and_nothing_to_draw() -> None:
     found = score_statistics(small("softmax"), some_ids(1, 1))
     assert found.rows == 0
     assert found.entropy.isnan().all()
-    with pytest.raises(UserError, match="have no effective_tokens"):
+    with pytest.raises(UserError, match="no query sees two keys or more, so there is nothing to draw"):
         found.draw()
+    assert found._repr_html_() is None  # a notebook shows the values as text
+
+
+def test_a_statistic_that_a_mixer_does_not_have_says_where_another_is() -> None:
+    with pytest.raises(UserError, match=r"no score_std: its two maps have theirs in \.first, \.second"):
+        score_statistics(small("differential"), some_ids()).draw("score_std")
+    with pytest.raises(UserError, match="no score_std: draw another statistic"):
+        score_statistics(small("linear"), some_ids()).draw("score_std")
 
 
 def test_statistics_draw_themselves_with_the_finding_as_title() -> None:
     found = score_statistics(small("uniform", n_layers=2), some_ids(1, 4))
     assert found.draw().title == "Effective tokens: 3 to 3 of 3 that a query sees"
     assert [row[0] for row in found.draw("sink").table.rows] == ["layer 0", "layer 1"]
-    assert "<svg" in found._repr_html_()
+    assert "<svg" in (found._repr_html_() or "")
     assert repr(found) == "ScoreStatistics(2 layers × 2 heads, 3 rows)"
     with pytest.raises(UserError, match="did you mean 'entropy'"):
         found.draw("entropie")

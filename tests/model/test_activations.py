@@ -41,6 +41,14 @@ def test_a_short_name_finds_the_value_of_the_full_one(asked: str | tuple[str, in
     assert MODEL.hook_names()[list(CACHE).index(full)] == full
 
 
+@pytest.mark.parametrize("name", [(), ("pattern",), ("pattern", "0"), (0, "pattern"), ("pattern", 0, 1)], ids=str)
+@pytest.mark.usefixtures("unchecked")
+def test_a_tuple_that_is_no_name_and_layer_is_refused(name: tuple[object, ...]) -> None:
+    for ask in (lambda: CACHE[name], lambda: CACHE.get(name), lambda: name in CACHE):  # type: ignore[index, call-overload]
+        with pytest.raises(UserError, match=r"names no value: give a short name and its layer"):
+            ask()
+
+
 def test_a_short_name_of_two_values_is_refused_and_so_is_a_stack_of_them() -> None:
     sentence = re.escape("'normalized' may be that of ln1 or of ln2: say which, as in cache['ln1.normalized', 0].")
     for ask in (lambda: CACHE["normalized", 0], lambda: CACHE.stack("normalized"), lambda: ("normalized", 1) in CACHE):

@@ -81,6 +81,7 @@ def of_three(value: Tensor, head: int, hook: HookPoint) -> None: ...
         ((EMBED, of_three), "'of_three' cannot be called as function(value, hook)"),
         ((EMBED, named_otherwise), "'named_otherwise' cannot be called as function(value, hook)"),
         ((EMBED, lambda value, layer=1: None), "cannot be called as function(value, hook)"),
+        ((EMBED, torch.nn.Tanh()), "'Tanh' cannot be called as function(value, hook)"),
         ((EMBED, 3), "3 is no function: a hook is called as function(value, hook)."),
         ((EMBED, torch.zeros(2)), "is no function"),
         ((lambda name: "query" in name, read), "the predicate fits none of the"),
@@ -99,6 +100,13 @@ def test_what_is_no_hook_is_refused_before_anything_runs(model: Transformer, hoo
     for direction in ("forward", "backward"):
         with pytest.raises(UserError, match=re.escape(sentence)):
             model.run_with_hooks(IDS, **{direction: [hook]})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_list_of_hooks_is_refused(model: Transformer) -> None:
+    for direction in ("forward", "backward"):
+        with pytest.raises(UserError, match="None holds no hooks: give a list of pairs"):
+            model.run_with_hooks(IDS, **{direction: None})
 
 
 @pytest.mark.parametrize(
@@ -124,6 +132,8 @@ def test_a_compiled_expression_names_by_its_search(model: Transformer) -> None:
         ((torch.zeros(3, 9, 16),), "the function on hook_embed gave tuple"),
         (torch.zeros(16), "the function on hook_embed gave a tensor of shape (16,), but the value has (3, 9, 16)"),
         (torch.zeros(1, 9, 16), "gave a tensor of shape (1, 9, 16), but the value has (3, 9, 16): give one of that"),
+        (torch.zeros(3, 9, 16, device="meta"), "gave a tensor on meta, but the value is on cpu: give one there."),
+        (torch.zeros(3, 9, 16, dtype=torch.complex64), "the function on hook_embed gave complex numbers: give real"),
     ],
 )
 @pytest.mark.parametrize("direction", ["forward", "backward"])

@@ -126,6 +126,18 @@ def test_one_seed_without_a_spread_decides_nothing_and_says_what_would() -> None
     assert "--seeds" in found.why
 
 
+def test_a_spread_in_shares_says_nothing_of_a_figure_that_is_zero() -> None:
+    found = judged(claim(-1.0, 1.0), [0.0], spread=0.01)
+    assert (found.verdict, found.basis) == ("not decidable", "none")
+    rows = [row("a", [0.0, 0.0]), row("b", [1.0, 1.1])]
+    assert judge(study(claim(-1.0, 1.0), pooled=True), rows, as_published=True)[0].basis == "seeds"
+
+
+def test_a_spread_that_is_assumed_of_one_figure_decides_nothing_of_another() -> None:
+    assert judged(claim(0.5, 1.5), [1.0], spread=0.01, spread_of=("f",)).verdict == "reproduced"
+    assert judged(claim(0.5, 1.5), [1.0], spread=0.01, spread_of=("g",)).verdict == "not decidable"
+
+
 def test_an_exact_figure_has_to_lie_in_the_band_with_every_seed() -> None:
     assert judged(claim(1.0, 1.0), [1.0], exact=True).verdict == "reproduced"
     assert judged(claim(1.0, 1.0), [1.0, 1.0], exact=True).verdict == "reproduced"

@@ -22,6 +22,7 @@ def test_a_study_of_ones_own_is_named_by_its_file_or_module() -> None:
     ("name", "said"),
     [
         ("lader", "there is no study 'lader': did you mean 'ladder'"),
+        (":STUDY", "':STUDY' names no study: write FILE.py:NAME"),
         ("nowhere.py:STUDY", "there is no file nowhere.py"),
         ("nowhere_at_all:STUDY", "nowhere_at_all cannot be imported: No module named"),
         (f"{HERE / 'toy.py'}", "names a file and no study in it: write"),

@@ -264,6 +264,10 @@ def fails(opened: Opened) -> Measured:
     raise ZeroDivisionError("no")
 
 
+def leaves(opened: Opened) -> Measured:
+    raise SystemExit("enough")
+
+
 def gives_one(opened: Opened) -> Measured:
     return Measured({"x": 1.0, "odd": math.nan}, {"list": [1.0, math.inf], "pair": (1, 2)})
 
@@ -273,7 +277,11 @@ def gives_a_dictionary(opened: Opened) -> dict[str, float]:
 
 
 def test_code_that_fails_in_measuring_is_told_and_tried_again(tmp_path: Path) -> None:
-    for code, said in ((fails, "ZeroDivisionError: no"), (gives_a_dictionary, "dict and not Measured")):
+    for code, said in (
+        (fails, "ZeroDivisionError: no"),
+        (leaves, "SystemExit: enough"),
+        (gives_a_dictionary, "dict and not Measured"),
+    ):
         result = run_study(measures(code), out=tmp_path / "s")
         assert result.row("row").runs[0].status == "failed"
         assert said in result.judgements[0].why
@@ -285,6 +293,26 @@ def test_code_that_fails_in_measuring_is_told_and_tried_again(tmp_path: Path) ->
     run = result.row("row").runs[0]
     assert math.isnan(run.figures["odd"])
     assert run.details == {"list": [1.0, None], "pair": [1, 2]}
+
+
+def fails_to_draw(result: StudyResult) -> list[Any]:
+    raise KeyError("no such row")
+
+
+def test_pictures_that_cannot_be_drawn_cost_no_verdict_and_are_told(tmp_path: Path) -> None:
+    result = run_study(replace(measures(gives_one), pictures=fails_to_draw), out=tmp_path / "s")
+    assert result.judgements[0].verdict == "reproduced"
+    said = "pictures could not be drawn: KeyError"
+    assert said in result.notes[0]
+    for name in ("README.md", "report.html"):
+        assert said in (tmp_path / "s" / name).read_text(), name
+
+
+def test_an_answer_that_is_damaged_is_written_anew(toy: Toy, copied: Path, again: Again) -> None:
+    (copied / "study.json").write_text('{"study": ')
+    result, _ = again()
+    assert numbers(result) == numbers(toy[0])
+    assert json.loads((copied / "study.json").read_text())["study"] == "toy"
 
 
 def test_a_study_measures_on_one_thread_unless_a_row_asks_otherwise(tmp_path: Path) -> None:
@@ -318,6 +346,16 @@ CLAIM = STUDY.claims[0]
         (replace(STUDY, claims=(replace(CLAIM, ours=perplexity("avrage")),)), "did you mean 'average'"),
         (replace(STUDY, claims=(replace(CLAIM, at_least=-math.inf, at_most=math.inf),)), "has no band"),
         (replace(STUDY, claims=(replace(CLAIM, at_least=2.0, at_most=1.0),)), "has no band"),
+        (replace(STUDY, rows=(), claims=()), "toy has no rows"),
+        (replace(STUDY, claims=(replace(CLAIM, ours=3.0),)), "ours in the claim .* is 3.0: make it of figure"),  # type: ignore[arg-type]
+        (
+            replace(
+                STUDY, rows=(replace(ROW, measure=None),), claims=(replace(CLAIM, ours=figure(ROW.name, "perplexty")),)
+            ),
+            "reads 'perplexty' of average, .* did you mean 'perplexity'",
+        ),
+        (replace(STUDY, spread=-1.0), "assumes a spread of -1.0"),
+        (replace(STUDY, rows=(replace(ROW, settings={"seed": 5}),), claims=()), "sets a seed: leave it out"),
         (replace(STUDY, settings={"d_modl": 8}), "a setting 'd_modl' that nobody reads: did you mean 'd_model'"),
         (replace(STUDY, rows=(replace(ROW, variant="sofmax"),), claims=()), "did you mean 'softmax'"),
         (replace(STUDY, efforts={"full": Effort(1)}), "has no budget 'quick'"),

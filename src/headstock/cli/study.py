@@ -11,6 +11,7 @@ from headstock.cli.catalogue import list_what_there_is
 from headstock.cli.layout import columns, filled, print_json, results_alone
 from headstock.cli.options import AsJson, Flag, Whole, device_named, invocation
 from headstock.cli.progress import ComparisonProgress
+from headstock.errors import UserError
 
 if TYPE_CHECKING:
     from headstock.studies.forecast import Foreseen
@@ -50,6 +51,12 @@ def study(
     in whatever way, goes on by the same command. Exit status 1 says that a run failed.
     """
     if name is None:
+        asked = {"--seeds": seeds, "--steps": steps, "--jobs": jobs, "--device": device, "--out": out}
+        flags = {"--budget": budget != "quick", "--fresh": fresh, "--dry-run": dry_run}
+        given = [option for option, value in asked.items() if value is not None]
+        given += [option for option, value in flags.items() if value]
+        if given:
+            raise UserError(f"{given[0]} is given without a study: name one; `headstock list studies` shows them.")
         return list_what_there_is("studies", as_json=as_json)
     from headstock.studies import study as study_named
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headstock.errors import UserError
-from headstock.instruments.passes import undisturbed
+from headstock.instruments.passes import refuse_inference, undisturbed
 from headstock.model.transformer import Block, Transformer
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
@@ -70,8 +70,9 @@ def gradient_norms(model: Transformer, batch: Batch) -> GradientNorms:
     before each sub-layer keeps these norms alike over depth: Xiong et al., "On Layer Normalization in the Transformer
     Architecture" (2020).
 
-    Raises UserError for a model without blocks, and for a batch in which no target counts.
+    Raises UserError for a model without blocks, for a batch in which no target counts, and in torch.inference_mode().
     """
+    refuse_inference()
     if not len(model.blocks):
         raise UserError("the model has no blocks, so no gradient has a depth: give one with n_layers ≥ 1.")
     device = model.embed.weight.device

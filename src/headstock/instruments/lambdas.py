@@ -64,7 +64,8 @@ def lambda_values(model: Transformer, ids: Tensor | None = None, *, real: Tensor
 
     Version 1 (Ye et al., "Differential Transformer", 2024): λ is a number a layer and needs no ids; with them it is
     read from a pass, as functions that wait in the model leave it. Version 2 (Ye et al., 2026): λ is read while
-    reading ids, (batch, time). Raises UserError for other mixers, and where ids are needed and not given.
+    reading ids, (batch, time). Raises UserError for other mixers, and where ids are needed and not given, or hold no
+    token.
     """
     mixers = [block.mixer for block in model.blocks if isinstance(block, Block)]
     if mixers and all(isinstance(mixer, Differential) for mixer in mixers):
@@ -73,6 +74,8 @@ def lambda_values(model: Transformer, ids: Tensor | None = None, *, real: Tensor
         raise UserError(f"{model.config.mixer} subtracts no second map, so it has no λ: give a differential model.")
     if ids is None:
         raise UserError("the λ of differential2 is what a token makes of it: give ids to read.")
+    if real is not None and not bool(real.any()):
+        raise UserError("there is no real token to read, so there is no λ: give ids of which some are real.")
     found: list[Tensor] = []
     look(model, ids, {LAMBDA: lambda lambda_bqh, _: found.append(kept(lambda_bqh))}, real=real)
     by_token = torch.stack(found)

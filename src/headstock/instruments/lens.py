@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from headstock.errors import UserError
-from headstock.instruments.passes import undisturbed
+from headstock.instruments.passes import refuse_nothing, undisturbed
 from headstock.instruments.tables import cells, position_labels, shown_positions
 from headstock.model.attention import wide
 from headstock.model.hook_functions import HookPoint
-from headstock.model.transformer import Transformer, refuse_input
+from headstock.model.transformer import Transformer
 from headstock.pictures.grid import heat
 from headstock.pictures.picture import Picture
 
@@ -92,9 +92,9 @@ def logit_lens(
     time · vocabulary numbers; else those of one depth are alive at a time. real and documents as
     `Transformer.forward` takes them. Source: nostalgebraist, "interpreting GPT: the logit lens" (2020).
 
-    Raises UserError for targets of another shape or outside the vocabulary.
+    Raises UserError for targets of another shape or outside the vocabulary, and for ids without a token.
     """
-    refuse_input(ids, real, documents)
+    refuse_nothing(ids, real, documents)
     asked = _next_tokens(ids, real, documents) if targets is None else _refused(targets, ids, model.config.vocab_size)
     device = model.embed.weight.device
     ids = ids.to(device)

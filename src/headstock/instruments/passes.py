@@ -42,8 +42,10 @@ def look(
     """Run one pass and show the values of every block that are named as in "hook_resid_pre" or "attn.hook_z".
 
     Gives the residual after the last norm, (batch, time, model). A value is as the functions that wait in the model
-    already leave it. Raises UserError for a name that a block does not have, and for a model without blocks.
+    already leave it. Raises UserError for a name that a block does not have, for a model without blocks, and where
+    there is nothing to read.
     """
+    refuse_nothing(ids_bq, real, documents)
     if not len(model.blocks):
         raise UserError("the model has no blocks, so there is nothing inside to measure: give one with n_layers ≥ 1.")
     with undisturbed(model), ExitStack() as leaving:
@@ -70,6 +72,7 @@ def look_at_weights(
     where the mixer has none, and as `look` does.
     """
     refuse_without_weights(model)
+    refuse_nothing(ids_bq, real, documents)
     if lists(model, PATTERN) or at or not len(model.blocks):
         look(model, ids_bq, {**(at or {}), PATTERN: function}, real=real, documents=documents)
         return
@@ -92,6 +95,22 @@ def refuse_without_weights(model: Transformer) -> None:
         )
 
 
+def refuse_nothing(ids_bq: Tensor, real: Tensor | None = None, documents: Tensor | None = None) -> None:
+    """Raise UserError for ids without a token, of which nothing is measured, and for what no model reads."""
+    refuse_input(ids_bq, real, documents)
+    if not ids_bq.numel():
+        raise UserError(
+            f"ids of shape {tuple(ids_bq.shape)} hold no token, so there is nothing to measure: give one row of one "
+            f"token or more."
+        )
+
+
+def refuse_inference() -> None:
+    """Raise UserError in torch.inference_mode(), where there are no gradients to measure."""
+    if torch.is_inference_mode_enabled():
+        raise UserError("there are no gradients in torch.inference_mode(): measure them outside it.")
+
+
 def weights_are(model: Transformer) -> str:
     """Say what the mixer declares its weights to be: normalised, signed, unnormalised or none."""
     return str(mixer_class(model.config.mixer).weights_are)
@@ -100,8 +119,8 @@ def weights_are(model: Transformer) -> str:
 def visible_to(
     model: Transformer, ids_bq: Tensor, real: Tensor | None = None, documents: Tensor | None = None
 ) -> Tensor:
-    """Say what each query may attend to, bool (batch or 1, 1, query, key)."""
-    refuse_input(ids_bq, real, documents)
+    """Say what each query may attend to, bool (batch or 1, 1, query, key). Raises UserError as `look` does."""
+    refuse_nothing(ids_bq, real, documents)
     length, config = ids_bq.shape[1], model.config
     return Visible(
         length,

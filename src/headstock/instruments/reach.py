@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headstock.errors import UserError
-from headstock.instruments.passes import kept, undisturbed
+from headstock.instruments.passes import kept, refuse_inference, refuse_nothing, undisturbed
 from headstock.model.transformer import Transformer
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
@@ -74,9 +74,11 @@ def gradient_reach(
     Worked out in float64, for which a model of narrower numbers is copied: through 500 steps of an LSTM a gradient
     falls below what float32 has numbers for.
 
-    Raises UserError for a position that a row does not have, and for a model that reads both ways, whose tokens are no
-    steps back.
+    Raises UserError for a position that a row does not have, for ids without a token, in torch.inference_mode(), and
+    for a model that reads both ways, whose tokens are no steps back.
     """
+    refuse_inference()
+    refuse_nothing(ids, real)
     if not model.config.causal:
         raise UserError("causal=false reads both ways, so a token before is no step back: give a causal model.")
     if probes < 2:

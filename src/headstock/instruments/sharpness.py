@@ -86,14 +86,19 @@ class ScoreStatistics(MapStatistics):
         return f"ScoreStatistics({layers} layers × {heads} heads, {self.rows} rows)"
 
     def draw(self, what: str = "effective_tokens") -> Picture:
-        """Draw one of the statistics as a grid, layers down and heads across. Raises UserError for an unknown one."""
+        """Draw one of the statistics as a grid, layers down and heads across.
+
+        Raises UserError for an unknown one, and for one that is no number anywhere, as all where no query sees two
+        keys.
+        """
         if what not in _UNITS:
             raise UserError(f"there is no statistic {what!r}: {near_name(what, _UNITS)}")
         values: Tensor = getattr(self, what)
+        if not self.rows:
+            raise UserError("no query sees two keys or more, so there is nothing to draw: give a longer text.")
         if not bool(values.isfinite().any()):
-            raise UserError(
-                f"these heads have no {what}: a differential mixer's maps have theirs in .first and .second."
-            )
+            instead = "draw another statistic" if self.first is None else "its two maps have theirs in .first, .second"
+            raise UserError(f"what these heads average by has no {what}: {instead}.")
         low, high = (float(end) for end in (values.nan_to_num(math.inf).min(), values.nan_to_num(-math.inf).max()))
         beside = {
             "effective_tokens": f" of {self.visible_keys:.3g} that a query sees",
@@ -112,8 +117,9 @@ class ScoreStatistics(MapStatistics):
             name=what.replace("_", "-"),
         )
 
-    def _repr_html_(self) -> str:
-        return self.draw()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        """Give the picture; None, with which a notebook shows the values as text, where there is nothing to draw."""
+        return self.draw()._repr_html_() if bool(self.effective_tokens.isfinite().any()) else None
 
 
 _UNITS = {
@@ -141,7 +147,8 @@ def score_statistics(
     ids: (batch, time). Queries that see one key or none are left out: see MapStatistics. real and documents: as
     `Transformer.forward` takes them. Entropy as effective tokens, saturation, and the Jacobian's trace say whether
     softmax still learns (Vaswani et al., 2017, on dividing by √d); weight on the first token: Xiao et al., "Efficient
-    Streaming Language Models with Attention Sinks" (2023). Raises UserError where the mixer has no weights.
+    Streaming Language Models with Attention Sinks" (2023). Raises UserError where the mixer has no weights, and for
+    ids without a token.
     """
     rows = _Rows(visible_to(model, ids, real, documents), len(ids))
     found: dict[str, list[dict[str, Tensor]]] = {which: [] for which in ("", "_1", "_2")}

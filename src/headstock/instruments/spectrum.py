@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headstock.instruments.passes import kept, look, look_at_weights, visible_to
+from headstock.instruments.passes import kept, look, look_at_weights, refuse_nothing, visible_to
 from headstock.instruments.tables import cells, head_labels, layer_labels
 from headstock.model.transformer import Transformer
 from headstock.pictures.grid import heat
@@ -95,7 +95,7 @@ def map_spectrum(
 
     ids: (batch, time); a map is (query × key). A largest singular value far above the rest is what makes tokens alike
     with depth: Dong et al., "Attention is not all you need" (2021); Naderi et al., "Mind the Gap" (2024). Takes time³ a
-    map. Raises UserError where the mixer has no weights.
+    map. Raises UserError where the mixer has no weights, and for ids without a token.
     """
     found: list[Tensor] = []
 
@@ -122,8 +122,9 @@ def residual_spectrum(
 
     ids: (batch, time). Each row of the batch is a matrix of its own, (token × model). That averages alone pull all
     tokens to one: Dong et al., "Attention is not all you need: pure attention loses rank doubly exponentially with
-    depth" (2021), who measure ‖X − 1xᵀ‖ in another norm.
+    depth" (2021), who measure ‖X − 1xᵀ‖ in another norm. Raises UserError for ids without a token.
     """
+    refuse_nothing(ids, real, documents)
     token = torch.ones(ids.shape, dtype=torch.bool) if real is None else real.cpu()
     count = token.sum(1)[:, None, None].clamp(min=1)
     singular, with_mean, apart = [], [], []

@@ -31,7 +31,8 @@ class Activations(Mapping[str, Tensor]):
     def __getitem__(self, name: "str | tuple[str, int] | tuple[str, int, str]") -> Tensor:
         """Give a value by its full name, or by its short one and its layer.
 
-        Raises UserError, which says what is there, for one that was not kept, and for a short name of two values.
+        Raises UserError, which says what is there, for one that was not kept, for a short name of two values, and for
+        what is no name.
         """
         full = self._full(name)
         if full in self._values:
@@ -79,6 +80,8 @@ class Activations(Mapping[str, Tensor]):
 
     def _full(self, name: Any) -> str:
         if isinstance(name, tuple):
+            if [type(one) for one in name] not in ([str, int], [str, int, str]):
+                raise UserError(f"{name!r} names no value: give a short name and its layer, as in cache['pattern', 0].")
             return self.full_name(*name)
         return next((full for full in self._known if _plain(full) == name), str(name))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from headstock.errors import UserError, near_name
 
@@ -37,7 +37,7 @@ def function_applied(function: HookFunction, value: Tensor, point: HookPoint, *,
 
     The function is given a copy, for other names may mean the same memory; where it returns None the model goes on
     with that copy, so that whatever was done to it counts: changes in place, `detach_`, `retain_grad`. Raises
-    UserError for what is no tensor of the value's shape.
+    UserError for what is no real tensor of the value's shape, where the value is.
     """
     shown = value.clone() if copies else value
     given = function(shown, point)
@@ -55,6 +55,13 @@ def _of_its_shape(given: object, value: Tensor, point: HookPoint) -> Tensor:
             f"the function on {point.name} gave a tensor of shape {tuple(given.shape)}, but the value has "
             f"{tuple(value.shape)}: give one of that shape."
         )
+    if given.device != value.device:
+        raise UserError(
+            f"the function on {point.name} gave a tensor on {given.device}, but the value is on {value.device}: give "
+            f"one there."
+        )
+    if given.is_complex():
+        raise UserError(f"the function on {point.name} gave complex numbers: give real ones, such as their .real.")
     return given.to(value.dtype)
 
 
@@ -65,6 +72,8 @@ def named(hooks: Iterable[Hook], known: Sequence[str], of: str) -> dict[str, lis
     called as `function(value, hook)`.
     """
     functions: dict[str, list[HookFunction]] = {}
+    if not isinstance(hooks, Iterable):
+        raise UserError(f"{hooks!r} holds no hooks: give a list of pairs of a name and a function.")
     for hook in hooks:
         try:
             names, function = hook
@@ -124,7 +133,8 @@ def as_called(function: Any) -> HookFunction:
     if not callable(function):
         raise UserError(f"{function!r} is no function: a hook is called as function(value, hook).")
     try:
-        signature = inspect.signature(function)
+        # A module's own call takes anything, and hands it on.
+        signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
     except ValueError:  # what is written in C does not say what it takes
         return function  # type: ignore[no-any-return]
     kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
@@ -140,7 +150,7 @@ def as_called(function: Any) -> HookFunction:
         if signature.parameters[name].default is not inspect.Parameter.empty:
             bound = None  # as in `lambda value, layer=layer: ...`
     if bound is None:
-        said = getattr(function, "__name__", function)
+        said = getattr(function, "__name__", type(function).__name__)
         raise UserError(
             f"{said!r} cannot be called as function(value, hook), where hook.name is the value's name: give it these "
             f"two parameters."

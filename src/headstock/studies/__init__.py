@@ -44,6 +44,8 @@ def study(name: str) -> "Study":
         from headstock.studies.own import module_at
 
         place, _, attribute = name.rpartition(":")
+        if not (place and attribute):
+            raise UserError(f"{name!r} names no study: write FILE.py:NAME or PACKAGE.MODULE:NAME.")
         return _study_in(module_at(place), attribute, name)
     if name.endswith(".py"):
         raise UserError(f"{name} names a file and no study in it: write {name}:STUDY.")

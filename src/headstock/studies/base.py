@@ -140,6 +140,8 @@ class Study:
     """Relative standard deviation from seed to seed that is assumed of every figure where there is one seed; None
     assumes nothing, so that one seed decides nothing."""
     spread_because: str = ""
+    spread_of: tuple[str, ...] = ()
+    """The figures that it is assumed of; all where none are named. A claim that reads another needs several seeds."""
     pooled: bool = False
     """Whether its rows are taken to scatter alike from seed to seed, relatively, so that their seeds are pooled."""
     exact: bool = False

@@ -39,6 +39,8 @@ def cell_of(study: Study, row: Row, budget: Budget, seed: int, device: str = "cp
     """Give the run of a row. Raises UserError where its settings cannot be."""
     task = parse(row.task or study.task)
     settings = {**study.settings, **study.efforts[budget].settings, **row.settings}
+    if "seed" in settings:
+        raise UserError(f"the study {study.name} sets a seed: leave it out, for each run of a row has its own.")
     for_model = {key: value for key, value in settings.items() if key in ModelConfig.model_fields}
     for_training = {key: value for key, value in settings.items() if key in TrainingConfig.model_fields}
     if unread := sorted(set(settings) - set(for_model) - set(for_training)):

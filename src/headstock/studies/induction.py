@@ -235,5 +235,8 @@ STUDY = Study(
     ),
     spread=0.03,
     spread_because="scores and accuracies of seeds at quick differ by about as much",
+    spread_of=(
+        "accuracy", "induction", "previous_in_first", "right_again_without_found", "right_again_without_others"
+    ),
     pictures=pictures,
 )  # fmt: skip

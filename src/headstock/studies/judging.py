@@ -119,7 +119,10 @@ def _judged(
     if not values:
         return said("not decidable", f"{lacking or 'Nothing was run'}.")
     if any(math.isnan(value) for value in values.values()):
-        return said("not decidable", "Ours is no number, for it divides zero by zero or infinity by infinity.")
+        return said(
+            "not decidable",
+            "Ours is no number: a figure in it is none, or zero or infinity stands where it cannot be worked out.",
+        )
     if low is None or high is None:
         return said("not decidable", _without_interval(values))
     verdict = _verdict(low, high, claim)
@@ -186,10 +189,12 @@ def _interval(
     if _is_exact(study, claim):
         return "exact", min(values), max(values)
     if len(values) == 1:
-        if study.spread is None:
+        if study.spread is None or (study.spread_of and not _names(claim) <= set(study.spread_of)):
             return "none", None, None
         (seed,) = by_seed
         figures = {row.name: _figures(run, claim) for row in rows.values() for run in row.runs if run.seed == seed}
+        if not all(figures[row][name] for row, name in claim.ours.reads()):  # a share of zero says nothing
+            return "none", None, None
         off = _deviation(claim.ours, figures, values[0], dict.fromkeys(_names(claim), study.spread))
         reach = NormalDist().inv_cdf((1 + level) / 2) * off
         return "assumed spread", *_around(values[0], reach)
@@ -202,8 +207,8 @@ def _interval(
     if study.pooled and not any(math.isinf(value) for value in values):
         spreads = {name: _pooled(rows.values(), name) for name in _names(claim)}
         freedom = min((seeds for _, seeds in spreads.values()), default=0)
-        if freedom > 1:
-            means = _mean_figures(rows, by_seed)
+        means = _mean_figures(rows, by_seed)
+        if freedom > 1 and all(means[row][name] > 0 for row, name in claim.ours.reads()):
             relative = {name: spread for name, (spread, _) in spreads.items()}
             off = _deviation(claim.ours, means, fmean(values), relative) / math.sqrt(len(values))
             return "pooled seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, freedom)) * off)

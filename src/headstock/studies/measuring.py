@@ -21,6 +21,7 @@ from headstock.errors import UserError
 from headstock.model.accounting import parameters
 from headstock.studies.base import Budget, Measured, Opened, Row, Study
 from headstock.studies.cells import StudyCell
+from headstock.studies.runs import TRAINED
 from headstock.studies.store import Kept, StudyStore
 from headstock.training.loop import threads_set_to
 from headstock.training.run import RunResult, processor_name
@@ -41,7 +42,7 @@ def is_measured(store: StudyStore, study: Study, row: Row, seed: int, cell: Stud
     if kept is None:
         return False
     by = code_of(row)
-    return not (_read_of(study, row) - set(kept.figures) - _trained_names() and by and by != kept.by)
+    return not (_read_of(study, row) - set(kept.figures) - TRAINED and by and by != kept.by)
 
 
 def measured(
@@ -72,7 +73,7 @@ def measured(
             return store.keep(file, found, code_of(row), environment(row, device), note)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             with (store.folder / "workers.log").open("a", encoding="utf-8") as log:
                 traceback.print_exc(file=log)
             raise MeasuringFailed(f"measuring it failed: {type(error).__name__}: {error}".rstrip(": ")) from error
@@ -117,11 +118,6 @@ def _read_of(study: Study, row: Row) -> set[str]:
     """Give which figures of a row claims and the published ones beside it are about."""
     read = {name for claim in study.claims for of, name in claim.ours.reads() if of == row.name}
     return read | set(row.published)
-
-
-def _trained_names() -> set[str]:
-    names = ("loss", "perplexity", "accuracy", "bits_per_byte")
-    return {f"{before}{name}" for before in ("", "train_") for name in names} | {"parameters"}
 
 
 def _note(place: Path, cell: StudyCell, store: StudyStore) -> str:

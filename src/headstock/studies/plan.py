@@ -15,7 +15,8 @@ from headstock.model.causality import refuse_bidirectional
 from headstock.model.mixers import mixer_class, told_of
 from headstock.studies.base import Budget, Row, Study
 from headstock.studies.cells import StudyCell, cell_of
-from headstock.studies.runs import with_plain_numbers
+from headstock.studies.figures import Ours
+from headstock.studies.runs import TRAINED, with_plain_numbers
 from headstock.training.config import TrainingConfig
 
 MOST_SEEDS = 10_000
@@ -124,6 +125,8 @@ def _shortened(training: TrainingConfig, most: int) -> TrainingConfig:
 def _refuse_badly_written(study: Study) -> None:
     """Raise UserError for a study that contradicts itself, as one that is being written may."""
     names = [row.name for row in study.rows]
+    if not names:
+        raise UserError(f"{study.name} has no rows: give it one.")
     for what, name in [("study", study.name), *(("row", name) for name in names)]:
         if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", name):
             raise UserError(f"a {what} is named {name!r}: use letters, digits and single hyphens.")
@@ -134,13 +137,20 @@ def _refuse_badly_written(study: Study) -> None:
             raise UserError(f"{study.name}: the row {row.name} has neither a variant nor a measure: give it one.")
         if row.variant and not (row.task or study.task):
             raise UserError(f"{study.name}: the row {row.name} is trained on no task: give it or the study one.")
+    if study.spread is not None and not 0 < study.spread < 1:
+        raise UserError(f"{study.name} assumes a spread of {study.spread}: give a share of a figure, such as 0.01.")
     for claim in study.claims:
+        if not isinstance(claim.ours, Ours):
+            raise UserError(
+                f"{study.name}: ours in the claim {claim.says!r} is {claim.ours!r}: make it of figure(row, name)."
+            )
         ends = (claim.at_least, claim.at_most)
         if not claim.at_least <= claim.at_most or not any(map(math.isfinite, ends)):
             raise UserError(
                 f"{study.name}: the claim {claim.says!r} has no band: give it at_least, at_most or both, in that order."
             )
     _refuse_unknown_rows(study, names)
+    _refuse_unknown_figures(study)
 
 
 def _refuse_unknown_rows(study: Study, names: Sequence[str]) -> None:
@@ -151,3 +161,15 @@ def _refuse_unknown_rows(study: Study, names: Sequence[str]) -> None:
             raise UserError(
                 f"{study.name}: the {where} names a row {row!r}, which there is not: {near_name(row, names)}"
             )
+
+
+def _refuse_unknown_figures(study: Study) -> None:
+    """Raise UserError for a figure that no training gives, of a row that measures nothing beside."""
+    unmeasured = {row.name for row in study.rows if row.measure is None}
+    for claim in study.claims:
+        for row, name in sorted(claim.ours.reads()):
+            if row in unmeasured and name not in TRAINED:
+                raise UserError(
+                    f"{study.name}: the claim {claim.says!r} reads {name!r} of {row}, which has the figures of its "
+                    f"training alone: {near_name(name, TRAINED)}"
+                )

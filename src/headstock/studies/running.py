@@ -6,6 +6,7 @@ Seed 0 of every row comes first, then seed 1: whatever stops it, whole seeds are
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from headstock.checkpoints.files import read_json, write_atomically, write_json
@@ -178,10 +179,13 @@ class _Running:
 
     def _write(self) -> StudyResult:
         from headstock.studies.readme import as_markdown
+        from headstock.studies.report import pictures_of
 
         folder = self.store.folder
         date = time.strftime("%Y-%m-%d") if self.computed else _date_of(folder)
         result = collected(self.plan, self.store, self.troubles, self.command, date)
+        if trouble := pictures_of(result)[1]:
+            result = replace(result, notes=(*result.notes, trouble))
         write_json(folder / "study.json", result.without_folder().to_dict())
         page = as_markdown(result)
         write_atomically(folder / "README.md", lambda beside: beside.write_text(page, encoding="utf-8"))
@@ -192,7 +196,10 @@ class _Running:
 def _date_of(folder: Path) -> str:
     """Give the date of what a folder holds already; today's where it holds nothing."""
     file = folder / "study.json"
-    said = read_json(file, "the answer of a study") if file.exists() else {}
+    try:
+        said = read_json(file, "the answer of a study") if file.exists() else {}
+    except UserError:  # damaged: it is derived, and about to be written anew
+        said = {}
     return str(said["date"]) if isinstance(said, dict) and "date" in said else time.strftime("%Y-%m-%d")
 
 

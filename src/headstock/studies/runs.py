@@ -12,6 +12,12 @@ DIVERGED = {f"{split}{name}": math.inf for split in ("", "train_") for name in (
 """The figures of a run whose loss became no number, where that counts as an answer."""
 
 
+TRAINED = frozenset(
+    f"{split}{name}" for split in ("", "train_") for name in ("loss", "perplexity", "accuracy", "bits_per_byte")
+) | {"parameters"}
+"""The figures that a trained row may have by itself."""
+
+
 @dataclass(frozen=True)
 class RowRun:
     """One row with one seed."""

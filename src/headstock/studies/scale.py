@@ -243,5 +243,6 @@ STUDY = Study(
     ),
     spread=0.01,
     spread_because="perplexities of seeds of the ladder differ by less",
+    spread_of=("perplexity",),
     pictures=pictures,
 )  # fmt: skip

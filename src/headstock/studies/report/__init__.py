@@ -17,14 +17,14 @@ from headstock.pictures import palette
 from headstock.pictures.axes import swatch
 from headstock.pictures.labels import showable
 from headstock.pictures.pages import style, templates
-from headstock.pictures.picture import Table
+from headstock.pictures.picture import Picture, Table
 from headstock.studies import writing as write
 from headstock.studies.judging import Judgement, band
 from headstock.studies.report.curves import learning_curves
 from headstock.studies.report.strips import strip
 from headstock.studies.results import StudyResult
 
-__all__ = ["as_fragment", "as_html", "write_report"]
+__all__ = ["as_fragment", "as_html", "pictures_of", "write_report"]
 
 CLASSES = {"reproduced": "hs-claim", "not reproduced": "hs-against", "not decidable": "hs-no-claim"}
 
@@ -71,6 +71,16 @@ def write_report(result: StudyResult, path: Path) -> Path:
     return path
 
 
+def pictures_of(result: StudyResult) -> tuple[list[Picture], str]:
+    """Give the study's own pictures; none, and a sentence on why, where its code fails in drawing them."""
+    if result.study.pictures is None:
+        return [], ""
+    try:
+        return list(result.study.pictures(result)), ""
+    except (Exception, SystemExit) as error:
+        return [], f"The study's own pictures could not be drawn: {type(error).__name__}: {error}".rstrip(": .") + "."
+
+
 def _rendered(result: StudyResult, *, whole: bool) -> str:
     looks = palette.looks([(row.name, False) for row in result.rows])
     head, rows = write.columns_of_rows(result)
@@ -80,7 +90,7 @@ def _rendered(result: StudyResult, *, whole: bool) -> str:
     lines = [
         Line(name, says[name], swatch(looks[name]) if name in drawn else Markup(), list(cells)) for name, *cells in rows
     ]
-    own = list(result.study.pictures(result)) if result.study.pictures is not None else []
+    own, _ = pictures_of(result)
     page = _template().render(
         whole=whole,
         css=style("headstock.comparison.report", __package__),
