@@ -14,8 +14,8 @@ def as_markdown(result: StudyResult) -> str:
     head, rows = write.columns_of_rows(result)
     says = {row.name: row.says for row in result.rows}
     blocks = [
-        f"# {result.title}",
-        f"{study.asks} Published figures: {study.source}. {write.capital(write.budget(result))}, {result.date}.",
+        f"# {_text(result.title)}",
+        _text(f"{study.asks} Published figures: {study.source}. {write.capital(write.budget(result))}, {result.date}."),
         *_claims(result),
         "## Rows",
         _table([head[0], "what it is", *head[1:]], [[row[0], says[row[0]], *row[1:]] for row in rows]),
@@ -68,7 +68,7 @@ def _reasons(result: StudyResult) -> list[str]:
 def _listed(heading: str, sentences: Sequence[str]) -> list[str]:
     if not sentences:
         return []
-    return [*([heading] if heading else []), "\n".join(f"- {sentence}" for sentence in sentences)]
+    return [*([heading] if heading else []), "\n".join(f"- {_text(sentence)}" for sentence in sentences)]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -79,4 +79,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+    return _text(" ".join(text.split())).replace("|", "\\|")
+
+
+def _text(said: str) -> str:
+    """Keep what looks like a tag from being one."""
+    return said.replace("<", "&lt;")

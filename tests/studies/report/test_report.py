@@ -1,5 +1,6 @@
 """The page, the table and the README of whatever a study may have come to."""
 
+import html
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -94,7 +95,7 @@ def test_the_finding_comes_first_then_verdicts_then_what_they_stand_on() -> None
 def texts(result: StudyResult) -> Mapping[str, str]:
     page = " ".join(Reader(as_html(result)).words.replace("\N{NO-BREAK SPACE}", " ").split())
     table = " ".join(result.table().split())
-    return {"page": page, "table": table, "readme": " ".join(as_markdown(result).split())}
+    return {"page": page, "table": table, "readme": " ".join(html.unescape(as_markdown(result)).split())}
 
 
 @pytest.mark.parametrize("name", [name for name in cases.CASES if name != "nasty words"])
@@ -134,6 +135,7 @@ def test_words_are_text_and_never_markup() -> None:
     assert page.count("&lt;script&gt;") > 10
     assert "\x00" not in page + cases.case("nasty words").table() + as_markdown(cases.case("nasty words"))
     lines = as_markdown(cases.case("nasty words")).splitlines()
+    assert not any("<" in line for line in lines)
     tables = [line for line in lines if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} <= {5, 6, 3}
 
