@@ -34,6 +34,7 @@ MINIATURE = {
     ("headstock", "cost"): ["--lengths", "8,16,24", "--seconds", "0.1", "--set", "d_model=16"],
     ("python", "benchmarks/training.py"): ["--turns", "1", "--steps", "1"],
     ("python", "benchmarks/verdicts.py"): ["--families", "20"],
+    ("python", "benchmarks/hooks.py"): ["--turns", "3"],
     ("python", "benchmarks/initialisation.py"): ["--seeds", "1", "--steps", "3"],
     ("python", "examples/encoder_decoder.py"): ["--steps", "3"],
 }
