@@ -4,9 +4,12 @@ Knows nothing of what a label names, nor of how it is drawn; lengths are letters
 """
 
 import re
+import textwrap
 from collections.abc import Sequence
 
 ELLIPSIS = "…"
+TERMINAL = 100
+"""Columns of a page of plain text."""
 _UNSHOWN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -64,3 +67,15 @@ def moved_apart(places: Sequence[float], gap: float, low: float, high: float) ->
     for rank, (index, shift) in enumerate(zip(order, shifts, strict=True)):
         moved[index] = shift + rank * gap
     return moved
+
+
+def wrapped(sentences: Sequence[str], first: str = "", rest: str | None = None) -> str:
+    """Fill sentences to the width of a page, each on lines of its own; a word is never broken, even one too long."""
+    wrapper = textwrap.TextWrapper(
+        TERMINAL,
+        initial_indent=first,
+        subsequent_indent=first if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(line for sentence in sentences for line in wrapper.wrap(sentence))

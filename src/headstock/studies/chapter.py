@@ -37,4 +37,5 @@ START = (
     "Where training starts is not said; torch's own defaults are taken: maps and biases uniform in ±1/√inputs, "
     "tokens and places N(0, 1). The chapter's spread of scores before training, 21 at d=1024, is what they give."
 )
+SPREAD = "one part in a hundred is a guess, until the ladder has several seeds of every row to say better"
 OPTIMISER = "AdamW's other numbers are not said; torch's own are taken: β₂ = 0.999, a decay of 0.01, on matrices alone."

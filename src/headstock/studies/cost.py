@@ -167,6 +167,6 @@ STUDY = Study(
         "Whether 8 GB have room is foreseen from the memory measured at the longest lengths.",
     ),
     spread=0.03,
-    spread_because="exponents of repeated quick measurements on two cores differ by about as much",
+    spread_because="exponents are of timings on a machine that does other things too; a guess",
     pictures=pictures,
 )  # fmt: skip

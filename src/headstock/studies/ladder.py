@@ -3,7 +3,7 @@
 from headstock.pictures.bars import bars
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Row, Study
-from headstock.studies.chapter import OPTIMISER, PLAIN, SOURCE, START, STEPS, TEXT, TOKENIZER
+from headstock.studies.chapter import OPTIMISER, PLAIN, SOURCE, SPREAD, START, STEPS, TEXT, TOKENIZER
 from headstock.studies.figures import Ours, figure, perplexity
 from headstock.studies.results import StudyResult
 
@@ -150,6 +150,6 @@ STUDY = Study(
     ),
     pooled=True,
     spread=0.01,
-    spread_because="it is about what this study's own seeds show where there are several",
+    spread_because=SPREAD,
     pictures=pictures,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from headstock.model.transformer import build_from
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import BLOCK, FOUR_HEADS, OPTIMISER, PLAIN, SOURCE, START, STEPS, TEXT, TOKENIZER
+from headstock.studies.chapter import BLOCK, FOUR_HEADS, OPTIMISER, PLAIN, SOURCE, SPREAD, START, STEPS, TEXT, TOKENIZER
 from headstock.studies.figures import figure, perplexity
 from headstock.studies.results import StudyResult
 
@@ -242,7 +242,7 @@ STUDY = Study(
         OPTIMISER,
     ),
     spread=0.01,
-    spread_because="perplexities of seeds of the ladder differ by less",
+    spread_because=SPREAD,
     spread_of=("perplexity",),
     pictures=pictures,
 )  # fmt: skip

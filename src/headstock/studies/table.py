@@ -1,14 +1,12 @@
 """A study as plain text, at most 100 columns wide where names allow: verdicts first, then what they stand on."""
 
-import textwrap
 from collections.abc import Sequence
 
-from headstock.pictures.labels import elided_apart, showable
+from headstock.pictures.labels import TERMINAL, elided_apart, showable, wrapped
 from headstock.studies import writing as write
 from headstock.studies.judging import Judgement
 from headstock.studies.results import StudyResult
 
-WIDTH = 100
 GAP = "  "
 NAMES = 28
 """Letters of a row's name."""
@@ -19,27 +17,27 @@ def as_text(result: StudyResult) -> str:
     """Give the verdicts and the figures they stand on; the same value always gives the same text, without colour."""
     study = result.study
     blocks = [
-        _wrapped([result.title, f"{write.capital(write.budget(result))}. {study.asks}"]),
+        wrapped([result.title, f"{write.capital(write.budget(result))}. {study.asks}"]),
         *(_claim(judgement) for judgement in result.judgements),
-        _wrapped([" ".join(write.basis(result))]),
-        "\n".join([*_aligned(*write.columns_of_rows(result)), _wrapped([f"{write.SPREAD_IS}."], GAP)]),
-        _wrapped(write.failures(result), GAP, GAP * 2),
+        wrapped([" ".join(write.basis(result))]),
+        "\n".join([*_aligned(*write.columns_of_rows(result)), wrapped([f"{write.SPREAD_IS}."], GAP)]),
+        wrapped(write.failures(result), GAP, GAP * 2),
         _listed("Where ours differs", study.remarks),
         _listed("Chosen here, where the document leaves it open", study.choices),
-        _wrapped(result.notes),
+        wrapped(result.notes),
     ]
     return showable("\n\n".join(block for block in blocks if block) + "\n")
 
 
 def _claim(judgement: Judgement) -> str:
     mark = MARKS[judgement.verdict]
-    lines = [_wrapped([f"{judgement.verdict}: {judgement.claim.says}"], mark, GAP)]
+    lines = [wrapped([f"{judgement.verdict}: {judgement.claim.says}"], mark, GAP)]
     beside = f"ours {write.ours(judgement)}; published {write.published(judgement)}. {judgement.why}"
-    return "\n".join([*lines, _wrapped([beside], GAP * 2)])
+    return "\n".join([*lines, wrapped([beside], GAP * 2)])
 
 
 def _listed(heading: str, sentences: Sequence[str]) -> str:
-    return f"{heading}\n{_wrapped(sentences, GAP + '- ', GAP * 2)}" if sentences else ""
+    return f"{heading}\n{wrapped(sentences, GAP + '- ', GAP * 2)}" if sentences else ""
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -49,7 +47,7 @@ def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     first = max(map(len, short))
     tables: list[list[tuple[str, ...]]] = [[]]
     for figure in _figures(columns):
-        if tables[-1] and first + _wide([*tables[-1], *figure]) > WIDTH - len(GAP):
+        if tables[-1] and first + _wide([*tables[-1], *figure]) > TERMINAL - len(GAP):
             tables.append([])
         tables[-1] += figure
     lines = []
@@ -75,15 +73,3 @@ def _figures(columns: Sequence[tuple[str, ...]]) -> list[list[tuple[str, ...]]]:
 
 def _wide(columns: Sequence[tuple[str, ...]]) -> int:
     return sum(len(GAP) + max(map(len, column)) for column in columns)
-
-
-def _wrapped(sentences: Sequence[str], first: str = "", rest: str | None = None) -> str:
-    """Fill sentences to the width, each on lines of its own; a word is never broken, even where it is too long."""
-    wrapper = textwrap.TextWrapper(
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(line for sentence in sentences for line in wrapper.wrap(sentence))

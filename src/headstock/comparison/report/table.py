@@ -1,15 +1,13 @@
 """A comparison as plain text, at most 100 columns wide where labels allow: verdicts first, then what they stand on."""
 
-import textwrap
 from collections.abc import Sequence
 
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
 from headstock.comparison.results import Comparison, TaskOutcome
 from headstock.pictures import numbers
-from headstock.pictures.labels import elided, elided_apart, showable
+from headstock.pictures.labels import TERMINAL, elided, elided_apart, showable, wrapped
 
-WIDTH = 100
 GAP = "  "
 LONGEST_LABEL = 30
 
@@ -20,9 +18,9 @@ def as_text(comparison: Comparison) -> str:
     """Give the verdicts and the figures they stand on; the same value always gives the same text, without colour."""
     blocks = [_heading(comparison)]
     blocks += [_verdicts(comparison, task) for task in comparison.tasks]
-    blocks.append(_wrapped([write.basis(comparison)]))
+    blocks.append(wrapped([write.basis(comparison)]))
     if comparison.earlier_claims:
-        blocks.append("What earlier looks claimed, at fewer seeds\n" + _wrapped(comparison.earlier_claims, "  "))
+        blocks.append("What earlier looks claimed, at fewer seeds\n" + wrapped(comparison.earlier_claims, "  "))
     tables = [(_result_columns(task), _cost_columns(task)) if task.arms else ([], []) for task in comparison.tasks]
     # One width for all tables, so that an arm is called the same in each.
     room = min((_room(columns) for pair in tables for columns in pair), default=LONGEST_LABEL)
@@ -31,12 +29,12 @@ def as_text(comparison: Comparison) -> str:
         blocks.append("\n".join([_about(task), *_aligned(labels, results), _notes(task)]))
         blocks.append("\n".join([f"{task.name}: cost", *_aligned(labels, costs)]) if costs else "")
     if comparison.matching:
-        blocks.append("Made equal, and what still differs\n" + _wrapped(comparison.matching, "  "))
+        blocks.append("Made equal, and what still differs\n" + wrapped(comparison.matching, "  "))
     return showable("\n\n".join(block for block in blocks if block) + "\n")
 
 
 def _heading(comparison: Comparison) -> str:
-    lines = [_wrapped([comparison.title])]
+    lines = [wrapped([comparison.title])]
     if comparison.exploratory:
         lines.append("EXPLORATORY: this plan can reach no claim; its figures describe, and decide nothing.")
     return "\n".join(lines)
@@ -44,13 +42,13 @@ def _heading(comparison: Comparison) -> str:
 
 def _verdicts(comparison: Comparison, task: TaskOutcome) -> str:
     verdicts = say.verdicts_of(comparison, task)
-    lines = [_wrapped([verdict.sentence], "* " if verdict.claim else "- ", "  ") for verdict in verdicts]
+    lines = [wrapped([verdict.sentence], "* " if verdict.claim else "- ", "  ") for verdict in verdicts]
     return "\n".join(lines)
 
 
 def _about(task: TaskOutcome) -> str:
     title = f"{task.name}: {write.metric_with_unit(task)}, {task.better} is better"
-    return _wrapped([", ".join(filter(None, [title, write.mark(task)]))])
+    return wrapped([", ".join(filter(None, [title, write.mark(task)]))])
 
 
 def _result_columns(task: TaskOutcome) -> list[Row]:
@@ -81,7 +79,7 @@ def _notes(task: TaskOutcome) -> str:
         notes.append(f"{', '.join(map(write.metric_words, others)).capitalize()}: held-out, without claims.")
     if say.nobody_solved(task):
         notes.append("Not solved by any arm in most of its runs: they are not ranked.")
-    return _wrapped([*notes, *write.failures(task)], "  ")
+    return wrapped([*notes, *write.failures(task)], "  ")
 
 
 def _cost_columns(task: TaskOutcome) -> list[Row]:
@@ -101,7 +99,7 @@ def _cost_columns(task: TaskOutcome) -> list[Row]:
 
 def _room(columns: Sequence[Row]) -> int:
     """Give how many letters the columns leave for a label."""
-    return WIDTH - len(GAP) - sum(max(map(len, column)) + len(GAP) for column in columns)
+    return TERMINAL - len(GAP) - sum(max(map(len, column)) + len(GAP) for column in columns)
 
 
 def _aligned(labels: Row, columns: Sequence[Row]) -> list[str]:
@@ -114,15 +112,3 @@ def _aligned(labels: Row, columns: Sequence[Row]) -> list[str]:
         right = (cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
         lines.append(GAP + GAP.join([label.ljust(first), *right]))
     return lines
-
-
-def _wrapped(sentences: Sequence[str], first: str = "", rest: str | None = None) -> str:
-    """Fill sentences to the width, each on lines of its own; a label is never broken, even where it is too long."""
-    wrapper = textwrap.TextWrapper(
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=first if rest is None else rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(line for sentence in sentences for line in wrapper.wrap(sentence))
