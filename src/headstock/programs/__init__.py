@@ -1,0 +1,62 @@
+"""Programs: what a transformer should compute, written by a person, and made into exact weights or refused.
+
+from headstock import programs as p
+hist = p.width(p.select(p.tokens, p.tokens, "=="))
+p.interpret(hist, "abac")                                # [2, 1, 2, 1]
+c = p.compile(hist, vocab="abc", max_length=20)          # a model, and the proof that it computes the same
+c("abac"), c.model, c.certificate, c.explain("abac")
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from headstock.programs.language import (
+    aggregate,
+    before,
+    constant,
+    everything,
+    indices,
+    length,
+    lookup,
+    map,
+    offset,
+    select,
+    tokens,
+    up_to_here,
+    where,
+    width,
+)
+from headstock.programs.nodes import Expression, Selector
+from headstock.programs.program import Program, interpret, program
+
+if TYPE_CHECKING:
+    from headstock.programs import zoo
+
+__all__ = [
+    "Expression",
+    "Program",
+    "Selector",
+    "aggregate",
+    "before",
+    "constant",
+    "everything",
+    "indices",
+    "interpret",
+    "length",
+    "lookup",
+    "map",
+    "offset",
+    "program",
+    "select",
+    "tokens",
+    "up_to_here",
+    "where",
+    "width",
+    "zoo",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "zoo":
+        return import_module("headstock.programs.zoo")
+    raise AttributeError(f"module 'headstock.programs' has no attribute {name!r}")

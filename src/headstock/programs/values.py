@@ -1,0 +1,83 @@
+"""The values of a program: words, numbers that are exact, True, False and None.
+
+Whole numbers and fractions, never floats: a program means exactly what it says. Knows nothing of weights.
+"""
+
+import numbers
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from headstock.errors import UserError
+
+Value = Any
+"""What a sequence holds at a position: a word, an int, a Fraction, a bool, None, or a tuple of them."""
+
+
+def canonical(value: Any, said_by: str) -> Value:
+    """Give a value in its one form: a fraction that is whole as an int, numpy's whole numbers as Python's.
+
+    Raises UserError, naming who gave it, for a float or a value that cannot be looked up.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Rational):
+        return (
+            int(value.numerator) if value.denominator == 1 else Fraction(int(value.numerator), int(value.denominator))
+        )
+    if isinstance(value, numbers.Number):
+        raise UserError(f"{said_by} gives {value!r}, and a program is exact: give a fraction, such as Fraction(1, 3).")
+    try:
+        hash(value)
+    except TypeError:
+        raise UserError(f"{said_by} gives {value!r}, which cannot be looked up: give a tuple or a word.") from None
+    return value
+
+
+def is_number(value: Value) -> bool:
+    """Whether one can add it: ints, fractions, and True and False, which are 1 and 0."""
+    return isinstance(value, (int, Fraction))
+
+
+def in_order(values: Iterable[Value]) -> list[Value]:
+    """Give different values in one order, the same in every process: None, then numbers, then all else by its text."""
+    return sorted(set(values), key=_rank)
+
+
+def _rank(value: Value) -> tuple[int, Fraction, str]:
+    if value is None:
+        return 0, Fraction(0), ""
+    if isinstance(value, (int, Fraction)):
+        return 1, Fraction(value), ""
+    return 2, Fraction(0), value if isinstance(value, str) else repr(value)
+
+
+def shown(value: Value) -> str:
+    """Give a value as a table shows it: T and F, 1/3, None, a word as it is."""
+    if value is True or value is False:
+        return "T" if value else "F"
+    return str(value)
+
+
+def applied(function: Callable[..., Any], arguments: Iterable[Value], said_by: str) -> Value:
+    """Call an author's function on the values of one position; what Python raises becomes a sentence.
+
+    Raises UserError naming who called it. None has no rule of its own: what Python refuses to do with it is refused.
+    """
+    given = tuple(arguments)
+    try:
+        result = function(*given)
+    except UserError:
+        raise
+    except Exception as error:
+        if any(value is None for value in given):
+            advice = "where nothing is selected an aggregate gives None: give it a default, or ask for None first"
+        elif isinstance(error, ZeroDivisionError):
+            advice = "give it a divisor that is never 0, such as a where() of it"
+        else:
+            advice = "let it take every value that can reach it"
+        said = ", ".join(map(repr, given))
+        raise UserError(f"{said_by} fails on {said} ({error}): {advice}.") from None
+    return canonical(result, said_by)
