@@ -30,7 +30,8 @@ from headstock.programs.nodes import Expression, Selector
 from headstock.programs.program import Program, interpret, program
 
 if TYPE_CHECKING:
-    from headstock.programs import zoo
+    from headstock.programs import handmade, zoo
+    from headstock.programs.handmade.builder import by_hand
 
 __all__ = [
     "Expression",
@@ -38,8 +39,10 @@ __all__ = [
     "Selector",
     "aggregate",
     "before",
+    "by_hand",
     "constant",
     "everything",
+    "handmade",
     "indices",
     "interpret",
     "length",
@@ -57,6 +60,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "zoo":
-        return import_module("headstock.programs.zoo")
+    if name in ("handmade", "zoo"):
+        return import_module(f"headstock.programs.{name}")
+    if name == "by_hand":
+        return import_module("headstock.programs.handmade.builder").by_hand
     raise AttributeError(f"module 'headstock.programs' has no attribute {name!r}")

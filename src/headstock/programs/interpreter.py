@@ -69,7 +69,8 @@ class Reading:
                 return [node.value] * n
             case Map():
                 columns = [self[argument] for argument in node.arguments]
-                return [applied(node.function, values, node.said) for values in zip(*columns, strict=True)]
+                said = node.said
+                return [applied(node.function, values, said) for values in zip(*columns, strict=True)]
             case Width():
                 return [sum(row) for row in self.selected(node.selector)]
             case Aggregate():
@@ -84,10 +85,11 @@ class Reading:
             case Select():
                 keys, queries = self[node.keys], self[node.queries]
                 known: dict[tuple[Value, Value], bool] = {}
+                said = node.said
                 for query in queries:
                     for key in keys:
                         if (key, query) not in known:
-                            known[key, query] = bool(applied(node.predicate, (key, query), node.said))
+                            known[key, query] = bool(applied(node.predicate, (key, query), said))
                 return [[known[key, query] for key in keys] for query in queries]
             case And():
                 return _paired(self._both(node), lambda a, b: a and b)

@@ -1,9 +1,11 @@
 """Where in its author's file an expression stands, so that every refusal can name the line."""
 
 import linecache
+import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -32,7 +34,7 @@ class Place:
         return found[1] if found else ""
 
     def __str__(self) -> str:
-        return f"{Path(self.file).name}:{self.line}"
+        return f"{os.path.basename(self.file)}:{self.line}"
 
 
 def here() -> Place:
@@ -47,5 +49,12 @@ def here() -> Place:
 def _is_ours(code: CodeType) -> bool:
     if code.co_filename == "<string>":
         return code.co_name == "__init__"  # a dataclass's own
-    parents = Path(code.co_filename).parents
+    if code.co_name == "<module>":
+        return False  # the language's own words, such as `tokens`, stand on its own lines
+    return _is_our_file(code.co_filename)
+
+
+@cache
+def _is_our_file(file: str) -> bool:
+    parents = Path(file).parents
     return _OURS in parents and _AUTHORED not in parents

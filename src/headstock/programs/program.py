@@ -1,8 +1,10 @@
 """A program with what is said about it: a name, a domain, and the modes it is meant for."""
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec
 
 from headstock.errors import UserError
 from headstock.programs.interpreter import Reading
@@ -12,6 +14,7 @@ from headstock.programs.values import Value
 
 BIDIRECTIONAL = "bidirectional"
 CAUSAL = "causal"
+Choices = ParamSpec("Choices")
 
 
 @dataclass(frozen=True)
@@ -39,30 +42,43 @@ class Program:
 
 def program(
     *,
-    vocabulary: Sequence[Value] = (),
-    max_length: int = 10,
-    modes: Sequence[str] = (BIDIRECTIONAL, CAUSAL),
-) -> Callable[[Callable[..., Any]], Callable[..., Program]]:
-    """Make a function that gives an expression into one that gives a Program, named after it, its docstring with it."""
+    vocabulary: Sequence[Value] | Callable[..., Sequence[Value]] = (),
+    max_length: int | Callable[..., int] = 10,
+    modes: Sequence[str] | Callable[..., Sequence[str]] = (BIDIRECTIONAL, CAUSAL),
+) -> Callable[[Callable[Choices, Expression]], Callable[Choices, Program]]:
+    """Make a function that gives an expression into one that gives a Program, named after it, its docstring with it.
 
-    def wrapped(write: Callable[..., Any]) -> Callable[..., Program]:
-        place = Place(write.__code__.co_filename, write.__code__.co_firstlineno)
+    What depends on the function's own choices (the brackets of a Dyck language) is given as a function of the same
+    choices, by keyword. The name then says the choices that were made: `shift,by=2`.
+    """
 
-        def made(*arguments: Any, **choices: Any) -> Program:
+    def wrapped(write: Callable[Choices, Expression]) -> Callable[Choices, Program]:
+        code = inspect.unwrap(write).__code__
+        place = Place(code.co_filename, code.co_firstlineno)
+        signature = inspect.signature(write)
+
+        @functools.wraps(write)
+        def made(*arguments: Choices.args, **choices: Choices.kwargs) -> Program:
             output = write(*arguments, **choices)
             if not isinstance(output, Expression):
-                raise UserError(f"{write.__name__} ({place}) gives no sequence: return the expression it computes.")
+                raise UserError(f"{code.co_name} ({place}) gives no sequence: return the expression it computes.")
+            chosen = signature.bind(*arguments, **choices)
+            said = "".join(f",{key}={value}" for key, value in chosen.arguments.items())
+            chosen.apply_defaults()
+
+            def decided(what: Any) -> Any:
+                return what(**chosen.arguments) if callable(what) else what
+
             return Program(
-                write.__name__.replace("_", "-"),
+                code.co_name.replace("_", "-") + said,
                 output,
-                (write.__doc__ or "").strip(),
-                tuple(vocabulary),
-                max_length,
-                tuple(modes),
+                inspect.cleandoc(write.__doc__ or ""),
+                tuple(decided(vocabulary)),
+                decided(max_length),
+                tuple(decided(modes)),
                 place,
             )
 
-        made.__name__, made.__doc__, made.__module__ = write.__name__, write.__doc__, write.__module__
         return made
 
     return wrapped

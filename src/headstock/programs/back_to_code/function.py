@@ -1,0 +1,69 @@
+"""A model as nothing but a function: token ids in, the logits of every row out. What is inside is not looked at."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from headstock.errors import UserError
+from headstock.model.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Function:
+    """Anything that gives logits for ids: what a model is taken for here, and a way in for a function of your own."""
+
+    logits: Callable[[Tensor], Tensor]
+    """int64 (batch, time), all rows of one length → (batch, time, vocabulary)."""
+    vocab_size: int
+    """Different tokens it knows."""
+    context: int
+    """Most tokens it reads at once."""
+    causal: bool = True
+    """A row depends on the tokens up to it alone; this is checked, for it is what is read twice."""
+    module: Transformer | None = None
+    """Where the function is a model: what is set to evaluation while it is read, and unembeds single rows."""
+
+    def last(self, ids_bq: Tensor) -> Tensor:
+        """Give the logits (batch, vocabulary) of the last row alone."""
+        if self.module is None:
+            return self.logits(ids_bq)[:, -1]
+        ids_bq = ids_bq.to(self.module.embed.weight.device)
+        return self.module.logits(self.module.hidden(ids_bq)[:, -1])
+
+    def rows(self, ids_bq: Tensor) -> Tensor:
+        """Give the logits (batch, time, vocabulary) of all rows."""
+        return self.logits(ids_bq if self.module is None else ids_bq.to(self.module.embed.weight.device))
+
+    @contextmanager
+    def being_read(self) -> Iterator[None]:
+        """Evaluate without gradients and without dropout, and leave the model as it was."""
+        was_training = self.module is not None and self.module.training
+        if self.module is not None:
+            self.module.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            if self.module is not None:
+                self.module.train(was_training)
+
+
+def function_of(model: Transformer | Function) -> Function:
+    """Give the function that a model is. Raises UserError for anything that is neither model nor Function."""
+    if isinstance(model, Function):
+        return model
+    if isinstance(model, Transformer):
+        return Function(model, model.config.vocab_size, model.config.context, model.config.causal, model)
+    raise UserError(f"a {type(model).__name__} is no model: give a Transformer, or a Function of your own.")
+
+
+def refuse_looking_ahead(function: Function) -> None:
+    """Raise UserError where a row may depend on tokens after it, so that no next token is foretold."""
+    if not function.causal:
+        raise UserError(
+            "causal=false reads a sequence whole, so there is no token after it to foretell: take it as a whole with "
+            "whole_lookup."
+        )

@@ -1,0 +1,43 @@
+"""The compiler, pass by pass: what a person wrote becomes a blueprint, or is refused with the line that is in the way."""
+
+from dataclasses import dataclass
+
+from headstock.programs.blueprint import Blueprint
+from headstock.programs.compiler.allocate import Allocation, allocated
+from headstock.programs.compiler.domain import Domain
+from headstock.programs.compiler.emit import Outputs, emitted
+from headstock.programs.compiler.infer import Values
+from headstock.programs.compiler.lower import Lowering
+from headstock.programs.compiler.plan import Plan
+from headstock.programs.compiler.quantities import Form
+from headstock.programs.compiler.schedule import Schedule, scheduled
+from headstock.programs.compiler.simplify import Simplifying
+from headstock.programs.nodes import Expression
+
+
+@dataclass(frozen=True)
+class Built:
+    """What the passes made, each of them still there to be looked at."""
+
+    domain: Domain
+    lowering: Lowering
+    output: Form
+    plan: Plan
+    schedule: Schedule
+    allocation: Allocation
+    blueprint: Blueprint
+    outputs: Outputs
+
+
+def built(program: Expression, domain: Domain) -> Built:
+    """Compile an expression for a domain. Raises UserError, with the author's line, where that cannot be exact."""
+    values = Values(domain)
+    simplify = Simplifying(values)
+    output = simplify(program)  # what is left is positions, tokens, functions, counts and choices
+    lowering = Lowering(simplify, output)
+    form = lowering.form(output)  # heads and units, with a bound on every error
+    plan = lowering.plan
+    schedule = scheduled(plan, form.affine)
+    allocation = allocated(schedule, domain)
+    blueprint, outputs = emitted(plan, schedule, allocation, form, domain, program.said)
+    return Built(domain, lowering, form, plan, schedule, allocation, blueprint, outputs)

@@ -1,0 +1,175 @@
+"""Which values an expression can take, over the whole domain: never too few, sometimes more than really occur.
+
+What is computed at one position from the same few sources is followed exactly, so `length - 1 - indices` is never
+below 0. What a head gives is a source of its own: how it hangs together with others is not followed.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from headstock.errors import UserError
+from headstock.programs.compiler.domain import MOST_POINTS, Domain
+from headstock.programs.compiler.selection import Conjoined, Conjunction, always_picks, picks_one_at_most
+from headstock.programs.nodes import (
+    Aggregate,
+    Constant,
+    Expression,
+    Indices,
+    Length,
+    Map,
+    Selector,
+    Tokens,
+    Width,
+)
+from headstock.programs.values import Value, applied, canonical, in_order, is_number
+
+MOST_VALUES = 20_000
+"""Different values that an expression may have."""
+
+Point = dict[Expression, Value]
+"""A value for each source."""
+
+
+class Values:
+    """The values of every expression, worked out when they are asked for."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._sources: dict[Expression, tuple[Expression, ...]] = {}
+        self._values: dict[Expression, tuple[Value, ...]] = {}
+
+    def sources(self, node: Expression) -> tuple[Expression, ...]:
+        """Give what a value is computed from at its own position: tokens, indices, length, and what heads give."""
+        if node not in self._sources:
+            if isinstance(node, Constant):
+                found: tuple[Expression, ...] = ()
+            elif isinstance(node, Map):
+                found = tuple(dict.fromkeys(source for part in node.arguments for source in self.sources(part)))
+            else:
+                found = (node,)
+            self._sources[node] = found
+        return self._sources[node]
+
+    def __getitem__(self, node: Expression) -> tuple[Value, ...]:
+        """Give the values, in order. Raises UserError where there are too many to go through."""
+        if node not in self._values:
+            found = in_order(self._of(node))
+            if len(found) > MOST_VALUES:
+                raise UserError(
+                    f"{node.said} can have {len(found):,} different values, more than the {MOST_VALUES:,} that can be "
+                    f"compiled: declare a smaller max_length or vocabulary, or clip it."
+                )
+            self._values[node] = tuple(found)
+        return self._values[node]
+
+    def points(self, sources: tuple[Expression, ...]) -> Iterator[Point]:
+        """Give every combination of values that the sources can have at one position."""
+        most = self.domain.max_length
+        others = [source for source in sources if not isinstance(source, Length)]
+        for values in product(*(self[source] for source in others)):
+            point = dict(zip(others, values, strict=True))
+            if len(others) == len(sources):
+                yield point
+                continue
+            index = next((value for source, value in point.items() if isinstance(source, Indices)), 0)
+            length = next(source for source in sources if isinstance(source, Length))
+            yield from ({**point, length: n} for n in range(index + 1, most + 1))
+
+    def positional(self, node: Expression) -> list[Value] | None:
+        """Give a value for each position, where nothing but the position decides it."""
+        sources = self.sources(node)
+        if len(sources) != 1 or not isinstance(sources[0], Indices):
+            return None
+        return [self.at(node, {sources[0]: index}) for index in range(self.domain.max_length)]
+
+    def count(self, sources: tuple[Expression, ...]) -> int:
+        """Say how many combinations those are at most."""
+        return math.prod(len(self[source]) for source in sources)
+
+    def at(self, node: Expression, point: Point) -> Value:
+        """Give a value at one point of its sources."""
+        if node in point:
+            return point[node]
+        if isinstance(node, Constant):
+            return node.value
+        known = self._values.get(node, ())
+        if len(known) == 1:
+            return known[0]
+        assert isinstance(node, Map)
+        return applied(node.function, [self.at(part, point) for part in node.arguments], node.said)
+
+    def table(self, node: Expression, of: tuple[Expression, ...]) -> dict[tuple[Value, ...], Value]:
+        """Give a function's value for every combination of `of`: its sources, or its arguments."""
+        return {tuple(point[part] for part in of): self.at(node, point) for point in self.points(of)}
+
+    def _of(self, node: Expression) -> set[Value]:
+        n = self.domain.max_length
+        match node:
+            case Tokens():
+                return set(self.domain.vocabulary)
+            case Indices():
+                return set(range(n))
+            case Length():
+                return set(range(1, n + 1))
+            case Constant():
+                return {node.value}
+            case Map():
+                return self._of_map(node)
+            case Width():
+                leaves = _leaves(node.selector)
+                least = 1 if always_picks(leaves, self) else 0
+                return set(range(least, 1 + (1 if picks_one_at_most(leaves, self) else n)))
+            case Aggregate():
+                found = self._together(node)
+                return found if always_picks(_leaves(node.selector), self) else found | {node.default}
+        raise AssertionError(node)
+
+    def _of_map(self, node: Map) -> set[Value]:
+        sources = self.sources(node)
+        if self.count(sources) <= MOST_POINTS:
+            return {self.at(node, point) for point in self.points(sources)}
+        if math.prod(len(self[part]) for part in node.arguments) > MOST_POINTS:
+            raise UserError(
+                f"{node.said} is a function of {self.count(sources):,} combinations of values, too many to go through: "
+                f"declare a smaller max_length or vocabulary, or work on fewer sequences at a time."
+            )
+        given = product(*(self[part] for part in node.arguments))
+        return {applied(node.function, values, node.said) for values in given}
+
+    def _together(self, node: Aggregate) -> set[Value]:
+        values, n = self[node.values], self.domain.max_length
+        if node.by in ("best", "max", "min"):
+            return set(values)
+        if node.by == "mean" and not all(map(is_number, values)):
+            return set(values)  # of values that differ the interpreter takes no mean, nor does a compiled model
+        step = _step(values)
+        low, high = (canonical(Fraction(edge), node.said) for edge in (min(values), max(values)))
+        if step == 0:
+            return {low} if node.by == "mean" else {low * k for k in range(1, n + 1)}
+        if node.by == "sum":
+            return {low * k + step * j for k in range(1, n + 1) for j in range(int((high - low) * k / step) + 1)}
+        return {
+            canonical(low + Fraction(step * j, k), node.said)
+            for k in range(1, n + 1)
+            for j in range(int((high - low) * k / step) + 1)
+        }
+
+
+def _leaves(selector: Selector) -> Conjunction:
+    assert isinstance(selector, Conjoined)
+    return selector.leaves
+
+
+def _step(values: tuple[Any, ...]) -> Fraction:
+    """Give the largest step of which all differences are multiples; 0 for one value alone."""
+    step = Fraction(0)
+    for value in values:
+        difference = abs(Fraction(value) - Fraction(values[0]))
+        if difference:
+            a, b = (step, difference) if step else (difference, difference)
+            common = math.lcm(a.denominator, b.denominator)
+            step = Fraction(math.gcd(int(a * common), int(b * common)), common)
+    return step

@@ -1,0 +1,429 @@
+"""From all that can be said to the little that is built: constants folded, counts and choices of single keys alone.
+
+width(a | ~b)          counts of conjunctions, added and subtracted
+sum of values          a count for each value, or for each binary digit, times what it is worth
+max, min               the best key, scored by the value itself
+f(best of values)      the best of f(values), where f of a token or a position costs nothing
+width(everything)      the length, or in causal mode the position and one
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from headstock.errors import UserError
+from headstock.programs.compiler.infer import Values
+from headstock.programs.compiler.interning import Interned
+from headstock.programs.compiler.selection import Conjoined, holds, is_equality, picks_one_at_most, refuse_looking_ahead
+from headstock.programs.nodes import (
+    Aggregate,
+    And,
+    Constant,
+    Expression,
+    Indices,
+    Length,
+    Map,
+    Not,
+    Or,
+    Select,
+    Selector,
+    Tokens,
+    Width,
+)
+from headstock.programs.values import Value, applied, is_number
+
+MOST_TERMS = 64
+"""Conjunctions that one selector is taken apart into."""
+MOST_CLASSES = 6
+"""Different values of a sum that are counted one by one; of more, their binary digits are."""
+
+
+class Simplifying:
+    """One program on its way; what is asked for again is not worked out again."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.known = Interned()
+        self._conjunctions: dict[frozenset[int], Conjoined] = {}
+        self.became: dict[int, tuple[Expression, Expression]] = {}
+        """Each node as it was written, by its id, with what it became."""
+
+    def __call__(self, node: Expression) -> Expression:
+        """Give the simple form of an expression. Raises UserError for one that a causal program cannot have."""
+        if id(node) not in self.became:
+            self.became[id(node)] = node, self._simple(node)
+        return self.became[id(node)][1]
+
+    def _simple(self, node: Expression) -> Expression:
+        match node:
+            case Tokens() | Indices() | Constant():
+                return self._node(node)
+            case Length():
+                if self.values.domain.causal:
+                    raise UserError(
+                        f"{node.said} looks ahead: a causal model cannot know how long its input is; compile it with "
+                        f"causal=False, or use p.indices + 1, the length so far."
+                    )
+                return self._node(node)
+            case Map():
+                return self._map(node)
+            case Width():
+                return self._named(self._count(self._selector(node.selector), node), node)
+            case Aggregate():
+                return self._named(self._aggregate(node), node)
+        raise AssertionError(node)
+
+    def _node(self, node: Any) -> Any:
+        return self.known.node(node)
+
+    def _named(self, simple: Expression, node: Expression) -> Expression:
+        if node.given_name and not simple.given_name:
+            object.__setattr__(simple, "given_name", node.given_name)
+        return simple
+
+    # Maps
+
+    def _map(self, node: Map) -> Expression:
+        arguments = tuple(self(part) for part in node.arguments)
+        return self._mapped(replace(node, arguments=arguments))
+
+    def _mapped(self, node: Map) -> Expression:
+        if all(isinstance(part, Constant) for part in node.arguments):
+            given = [part.value for part in node.arguments if isinstance(part, Constant)]
+            return self._constant(applied(node.function, given, node.said), node)
+        picked = next((part for part in node.arguments if isinstance(part, Aggregate) and part.by == "best"), None)
+        others_are_constant = all(part is picked or isinstance(part, Constant) for part in node.arguments)
+        if picked is not None and others_are_constant and self._is_free(picked.values):
+            # A function of one token or position is a table; let the head carry what the table says.
+            return self._node(
+                replace(
+                    picked,
+                    values=self._over(node, picked, picked.values),
+                    place=node.place,
+                    default=self._at(node, picked, picked.default),
+                    given_name=node.given_name,
+                )
+            )
+        made: Expression = self._node(node)
+        return made
+
+    def _over(self, node: Map, old: Expression, new: Expression) -> Expression:
+        arguments = tuple(new if part is old else part for part in node.arguments)
+        return self._mapped(replace(node, arguments=arguments))
+
+    def _at(self, node: Map, old: Expression, value: Value) -> Value:
+        given = [
+            value if part is old else part.value for part in node.arguments if part is old or isinstance(part, Constant)
+        ]
+        return applied(node.function, given, node.said)
+
+    def _is_free(self, node: Expression) -> bool:
+        sources = self.values.sources(node)
+        return len(sources) == 1 and isinstance(sources[0], (Tokens, Indices))
+
+    def _constant(self, value: Value, like: Expression) -> Expression:
+        return self._node(Constant(value, like.place))  # type: ignore[no-any-return]
+
+    def mapped(
+        self, function: Callable[..., Any], *arguments: Expression, like: Expression, written: str = ""
+    ) -> Expression:
+        """Give a function of simple expressions, simple itself."""
+        return self._mapped(Map(function, arguments, written, like.place))
+
+    # Selectors
+
+    def _selector(self, node: Selector) -> Selector:
+        """Simplify what a selector compares; what is constant is True (no leaves) or False (None inside)."""
+        match node:
+            case Select():
+                keys, queries = self(node.keys), self(node.queries)
+                return self._node(replace(node, keys=keys, queries=queries))  # type: ignore[no-any-return]
+            case And() | Or():
+                left, right = self._selector(node.left), self._selector(node.right)
+                return self._node(replace(node, left=left, right=right))  # type: ignore[no-any-return]
+            case Not():
+                return self._node(replace(node, of=self._selector(node.of)))  # type: ignore[no-any-return]
+        raise AssertionError(node)
+
+    def _checked(self, selector: Selector, node: Expression) -> Selector:
+        if self.values.domain.causal:
+            refuse_looking_ahead(selector, self.values, node.said)
+        return selector
+
+    def _terms(self, selector: Selector, node: Expression) -> dict[frozenset[Select], int]:
+        """Write a selector's indicator as a sum of conjunctions with whole coefficients, by 1 − a and a·b."""
+        match selector:
+            case Select():
+                fixed = self._fixed(selector)
+                if fixed is not None:
+                    return {frozenset(): 1} if fixed else {}
+                if selector.predicate is operator.ne:
+                    equal = self._node(replace(selector, predicate=operator.eq, written="=="))
+                    return _minus({frozenset(): 1}, {frozenset([equal]): 1})
+                return {frozenset([selector]): 1}
+            case And():
+                return self._times(self._terms(selector.left, node), self._terms(selector.right, node), node)
+            case Or():
+                left, right = self._terms(selector.left, node), self._terms(selector.right, node)
+                return _minus(_plus(left, right), self._times(left, right, node))
+            case Not(of=Select() as leaf) if self._fixed(leaf) is None and leaf.predicate not in (
+                operator.eq,
+                operator.ne,
+            ):
+                return {frozenset([self._opposite(leaf)]): 1}
+            case Not():
+                return _minus({frozenset(): 1}, self._terms(selector.of, node))
+        raise AssertionError(selector)
+
+    def _times(self, a: dict[Any, int], b: dict[Any, int], node: Expression) -> dict[frozenset[Select], int]:
+        product: dict[frozenset[Select], int] = {}
+        for left, times in a.items():
+            for right, more in b.items():
+                product = _plus(product, {left | right: times * more})
+        if len(product) > MOST_TERMS:
+            raise UserError(
+                f"{node.said} has a selector of {len(product)} parts, more than {MOST_TERMS}: put what it compares "
+                f"together by map() first, or count in two steps."
+            )
+        return product
+
+    def _opposite(self, leaf: Select) -> Select:
+        return self._node(replace(leaf, predicate=_negation(leaf.predicate), written=f"not {leaf.written}"))  # type: ignore[no-any-return]
+
+    def _fixed(self, leaf: Select) -> bool | None:
+        """Whether a comparison is the same for all pairs of values."""
+        held = {holds(leaf, key, query) for key, query in self._pairs(leaf)}
+        return held.pop() if len(held) == 1 else None
+
+    def _pairs(self, leaf: Select) -> Iterator[tuple[Value, Value]]:
+        """Give the pairs of values that can meet: in causal mode of two positions only those that are seen."""
+        values = self.values
+        sides = [values.positional(side) for side in (leaf.keys, leaf.queries)]
+        if values.domain.causal and sides[0] is not None and sides[1] is not None:
+            return ((key, query) for place, query in enumerate(sides[1]) for key in sides[0][: place + 1])
+        return ((key, query) for key in values[leaf.keys] for query in values[leaf.queries])
+
+    def conjunction(self, selector: Selector, node: Expression) -> Conjoined:
+        """Give a selector as one conjunction: where it is none, of one comparison of all that it compares."""
+        literals = self._literals(selector)
+        if literals is None:
+            keys, queries, predicate = _joined(selector)
+            whole = Select(
+                self.mapped(_tuple, *keys, like=node, written="together"),
+                self.mapped(_tuple, *queries, like=node, written="together"),
+                predicate,
+                "a selector of several",
+                selector.place,
+            )
+            literals = frozenset([self._node(whole)])
+        return self.conjoined(literals, selector)
+
+    def conjoined(self, leaves: frozenset[Select], like: Selector) -> Conjoined:
+        """Give the one selector that is these comparisons together."""
+        key = frozenset(map(id, leaves))
+        if key not in self._conjunctions:
+            self._conjunctions[key] = Conjoined(tuple(sorted(leaves, key=lambda leaf: str(leaf.place))), like.place)
+        return self._conjunctions[key]
+
+    def _literals(self, selector: Selector) -> frozenset[Select] | None:
+        match selector:
+            case Select():
+                fixed = self._fixed(selector)
+                return frozenset() if fixed else None if fixed is False else frozenset([selector])
+            case And():
+                left, right = self._literals(selector.left), self._literals(selector.right)
+                return None if left is None or right is None else left | right
+            case Not(of=Select() as leaf) if self._fixed(leaf) is None:
+                return frozenset([self._opposite(leaf)])
+            case Not(of=Not() as inner):
+                return self._literals(inner.of)
+            case Not(of=Or() as either):
+                return self._literals(And(Not(either.left), Not(either.right)))
+        return None
+
+    # Heads
+
+    def _count(self, selector: Selector, node: Expression) -> Expression:
+        terms = self._terms(self._checked(selector, node), node)
+        return self._linear([(self._width(leaves, selector, node), times) for leaves, times in terms.items()], node)
+
+    def _width(self, leaves: frozenset[Select], like: Selector, node: Expression) -> Expression:
+        if not leaves and not self.values.domain.causal:
+            return self._node(Length(node.place))  # type: ignore[no-any-return]
+        if not leaves:
+            index = self._node(Indices(node.place))
+            return self.mapped(operator.add, index, self._constant(1, node), like=node, written="+")
+        return self._node(Width(self.conjoined(leaves, like), node.place))  # type: ignore[no-any-return]
+
+    def _linear(self, terms: list[tuple[Expression, Any]], node: Expression) -> Expression:
+        """Give a sum of expressions, each times a number."""
+        terms = [(part, times) for part, times in terms if times]
+        if not terms:
+            return self._constant(0, node)
+        if len(terms) == 1 and terms[0][1] == 1:
+            return terms[0][0]
+        weights = tuple(times for _, times in terms)
+        return self.mapped(weighted(weights), *(part for part, _ in terms), like=node, written="weighted sum")
+
+    def _aggregate(self, node: Aggregate) -> Expression:
+        values = self(node.values)
+        selector = self._checked(self._selector(node.selector), node)
+        if node.by == "sum":
+            return self._sum(node, values, selector)
+        if not self._terms(selector, node):
+            return self._constant(node.default, node)
+        conjunction = self.conjunction(selector, node)
+        score = None if node.score is None else self(node.score)
+        ties = node.ties
+        if node.by in ("max", "min"):
+            self._numbers(node, values, node.by)
+            score = values if node.by == "max" else self._linear([(values, -1)], node)
+        elif node.by == "best" and score is not None:
+            self._numbers(node, score, "score")
+        elif node.by == "mean":
+            if (isinstance(values, Constant) and not is_number(values.value)) or picks_one_at_most(
+                conjunction.leaves, self.values
+            ):
+                values = self._as_mean(values, node)
+            else:
+                self._numbers(node, values, "mean")
+                return self._node(replace(node, selector=conjunction, values=values))  # type: ignore[no-any-return]
+        if isinstance(score, Constant):
+            score = None
+        return self._node(replace(node, selector=conjunction, values=values, by="best", score=score, ties=ties))  # type: ignore[no-any-return]
+
+    def _as_mean(self, values: Expression, node: Expression) -> Expression:
+        """Of one value the mean is itself, as a number if it is True or False."""
+        if any(isinstance(value, bool) for value in self.values[values]):
+            return self.mapped(_number, values, like=node, written="number")
+        return values
+
+    def _numbers(self, node: Aggregate, values: Expression, what: str) -> None:
+        odd = next((value for value in self.values[values] if not is_number(value)), 0)
+        if not is_number(odd):
+            raise UserError(
+                f"{node.said} takes a {what} of values among which is {odd!r}: give numbers, declare that one key is "
+                f"meant by by='best', or give what may be None a default."
+            )
+
+    def _sum(self, node: Aggregate, values: Expression, selector: Selector) -> Expression:
+        self._numbers(node, values, "sum")
+        terms = self._terms(selector, node)
+        parts: list[tuple[Expression, Any]] = []
+        known = self.values[values]
+        for worth, flag in self._classes(known, values, node):
+            leaf = Select(flag, self._constant(True, node), operator.eq, "==", node.place)
+            fixed = self._fixed(self._node(leaf))
+            for leaves, times in terms.items():
+                chosen = leaves if fixed else leaves | {self._node(leaf)}
+                if fixed is not False:
+                    parts.append((self._width(frozenset(chosen), selector, node), times * worth))
+        total = self._linear(parts, node)
+        if node.default == 0:
+            return total
+        count = self._count(selector, node)
+        empty = self.mapped(operator.eq, count, self._constant(0, node), like=node, written="==")
+        default = self._constant(node.default, node)
+        return self.mapped(_choose, empty, default, total, like=node, written="where")
+
+    def _classes(self, known: tuple[Any, ...], values: Expression, node: Expression) -> list[tuple[Any, Expression]]:
+        """Give what to count, each with what one of it is worth: values one by one, or binary digits of a number."""
+        least = min(known)
+        if len(known) <= MOST_CLASSES or not all(isinstance(value, int) for value in known):
+            return [
+                (value, self.mapped(_is(value), values, like=node, written=f"is {value}")) for value in known if value
+            ]
+        digits = int(max(known) - min(0, least)).bit_length()
+        lowest = min(0, least)
+        counted = [
+            (2**place, self.mapped(_digit(lowest, place), values, like=node, written=f"binary digit {place}"))
+            for place in range(digits)
+        ]
+        return [*counted, (lowest, self._constant(True, node))] if lowest else counted
+
+
+@cache
+def weighted(weights: tuple[Any, ...]) -> Callable[..., Any]:
+    """Give the sum of so many numbers, each times its weight."""
+
+    def total(*values: Any) -> Any:
+        return sum(
+            (Fraction(weight) * Fraction(value) for weight, value in zip(weights, values, strict=True)), Fraction(0)
+        )
+
+    return total
+
+
+@cache
+def _is(value: Any) -> Callable[[Any], bool]:
+    def same(other: Any) -> bool:
+        return bool(other == value)
+
+    return same
+
+
+@cache
+def _digit(lowest: int, place: int) -> Callable[[Any], bool]:
+    def set_(value: Any) -> bool:
+        return bool((int(value) - lowest) >> place & 1)
+
+    return set_
+
+
+@cache
+def _negation(predicate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
+    def opposite(key: Any, query: Any) -> bool:
+        return not predicate(key, query)
+
+    return opposite
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _choose(condition: Any, then: Any, otherwise: Any) -> Any:
+    return then if condition else otherwise
+
+
+def _tuple(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
+def _joined(selector: Selector) -> tuple[list[Expression], list[Expression], Callable[[Any, Any], bool]]:
+    """Give the keys and the queries of all comparisons, and one predicate of their tuples."""
+    keys: dict[Expression, int] = {}
+    queries: dict[Expression, int] = {}
+
+    def read(part: Selector) -> Callable[[Any, Any], bool]:
+        match part:
+            case Select():
+                k, q = keys.setdefault(part.keys, len(keys)), queries.setdefault(part.queries, len(queries))
+                return lambda key, query: holds(part, key[k], query[q])
+            case And():
+                left, right = read(part.left), read(part.right)
+                return lambda key, query: left(key, query) and right(key, query)
+            case Or():
+                left, right = read(part.left), read(part.right)
+                return lambda key, query: left(key, query) or right(key, query)
+            case Not():
+                inner = read(part.of)
+                return lambda key, query: not inner(key, query)
+        raise AssertionError(part)
+
+    predicate = read(selector)
+    return list(keys), list(queries), predicate
+
+
+def _plus(a: dict[Any, int], b: dict[Any, int]) -> dict[Any, int]:
+    total = dict(a)
+    for leaves, times in b.items():
+        total[leaves] = total.get(leaves, 0) + times
+    return {leaves: times for leaves, times in total.items() if times}
+
+
+def _minus(a: dict[Any, int], b: dict[Any, int]) -> dict[Any, int]:
+    return _plus(a, {leaves: -times for leaves, times in b.items()})
