@@ -107,6 +107,12 @@ def test_columns_layers_heads_and_units_are_added_to_what_is_there():
     assert wider.build()(torch.tensor([[0]]))[0, 0, 0] == 4
 
 
+def test_what_is_added_to_a_layer_stands_behind_what_was_there():
+    more = WHOLE.with_head(1, replace(HEAD, name="later")).with_unit(1, replace(UNIT, name="later"))
+    assert [head.name for head in more.layers[1].heads] == ["copies", "later"]
+    assert [unit.name for unit in more.layers[1].units] == ["doubles", "later"]
+
+
 def test_the_old_blueprint_stays_as_it_was():
     before = replace(WHOLE)
     WHOLE.with_head(1, HEAD).with_unit(1, UNIT)

@@ -14,10 +14,10 @@ Value = Any
 """What a sequence holds at a position: a word, an int, a Fraction, a bool, None, or a tuple of them."""
 
 
-def canonical(value: Any, said_by: str) -> Value:
+def canonical(value: Any, by: Any) -> Value:
     """Give a value in its one form: a fraction that is whole as an int, numpy's whole numbers as Python's.
 
-    Raises UserError, naming who gave it, for a float or a value that cannot be looked up.
+    by: who gives it, a name or an expression. Raises UserError, naming it, for a float or a value that cannot be looked up.
     """
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -28,12 +28,17 @@ def canonical(value: Any, said_by: str) -> Value:
             int(value.numerator) if value.denominator == 1 else Fraction(int(value.numerator), int(value.denominator))
         )
     if isinstance(value, numbers.Number):
-        raise UserError(f"{said_by} gives {value!r}, and a program is exact: give a fraction, such as Fraction(1, 3).")
+        raise UserError(f"{_said(by)} gives {value!r}, and a program is exact: give a fraction, such as Fraction(1, 3).")
     try:
         hash(value)
     except TypeError:
-        raise UserError(f"{said_by} gives {value!r}, which cannot be looked up: give a tuple or a word.") from None
+        raise UserError(f"{_said(by)} gives {value!r}, which cannot be looked up: give a tuple or a word.") from None
     return value
+
+
+def _said(by: Any) -> str:
+    """Give how a sentence calls it; worked out only when there is a sentence."""
+    return str(getattr(by, "said", by))
 
 
 def is_number(value: Value) -> bool:
@@ -61,10 +66,10 @@ def shown(value: Value) -> str:
     return str(value)
 
 
-def applied(function: Callable[..., Any], arguments: Iterable[Value], said_by: str) -> Value:
+def applied(function: Callable[..., Any], arguments: Iterable[Value], by: Any) -> Value:
     """Call an author's function on the values of one position; what Python raises becomes a sentence.
 
-    Raises UserError naming who called it. None has no rule of its own: what Python refuses to do with it is refused.
+    Raises UserError naming `by`, the expression that calls it. None has no rule of its own: what Python refuses to do with it is refused.
     """
     given = tuple(arguments)
     try:
@@ -79,5 +84,5 @@ def applied(function: Callable[..., Any], arguments: Iterable[Value], said_by: s
         else:
             advice = "let it take every value that can reach it"
         said = ", ".join(map(repr, given))
-        raise UserError(f"{said_by} fails on {said} ({error}): {advice}.") from None
-    return canonical(result, said_by)
+        raise UserError(f"{_said(by)} fails on {said} ({error}): {advice}.") from None
+    return canonical(result, by)

@@ -1,38 +1,41 @@
-"""Oracles that know nothing of classes and trees: they try every machine, and every table, of a size."""
+"""Oracles that know nothing of classes and trees: every machine, and every table of endings, of a size is tried."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations, product
+
+import numpy as np
 
 Ids = tuple[int, ...]
 
 
-def fewest_states(table: dict[Ids, int], base: int) -> int:
-    """Give the least number of states of a machine that answers every sequence of the table, by trying."""
-    states = 1
-    while not _fits(sorted(table, key=lambda ids: (len(ids), ids)), table, base, states):
-        states += 1
-    return states
+MOST = 4
+"""States of the largest machines that are tried."""
 
 
-def _fits(order: list[Ids], table: dict[Ids, int], base: int, states: int) -> bool:
-    """Read the sequences in turn; where a step or an answer is missing, try every one that adds no more states."""
+def fewest_states(table: dict[Ids, int]) -> int:
+    """Give the least states of a machine that answers a table of 0 and 1 over two tokens; MOST + 1 where more."""
+    ids = sorted(table, key=lambda ids: (len(ids), ids))
+    number = sum(table[one] << at for at, one in enumerate(ids))
+    for states in range(1, MOST + 1):
+        if number in answered_by(states, len(ids[0]), len(ids[-1])):
+            return states
+    return MOST + 1
 
-    def search(at: int, steps: dict[tuple[int, int], int], answers: dict[int, int]) -> bool:
-        for place in range(at, len(order)):
-            state = 0
-            for ident in order[place]:
-                if (state, ident) not in steps:
-                    used = 1 + max([0, *steps.values()])
-                    return any(
-                        search(place, steps | {(state, ident): after}, answers)
-                        for after in range(min(used + 1, states))
-                    )
-                state = steps[state, ident]
-            if answers.setdefault(state, table[order[place]]) != table[order[place]]:
-                return False
-        return True
 
-    return search(0, {}, {})
+@cache
+def answered_by(states: int, shortest: int, longest: int) -> frozenset[int]:
+    """Give the tables, as numbers with a bit a sequence, that any machine of so many states answers."""
+    steps = np.array(list(product(range(states), repeat=2 * states))).reshape(-1, states, 2)
+    ends = [np.zeros((len(steps), 1), dtype=int)]
+    for _ in range(longest):
+        ends.append(steps[np.arange(len(steps))[:, None], ends[-1]].reshape(len(steps), -1))
+    at = np.concatenate(ends[shortest:], axis=1)
+    bits = 1 << np.arange(at.shape[1], dtype=np.uint64)
+    tables = [
+        np.unique((np.array(says)[at] * bits).sum(1)) for says in product(np.arange(2, dtype=np.uint64), repeat=states)
+    ]
+    return frozenset(np.concatenate(tables).tolist())
 
 
 def fewest_rows(table: dict[Ids, int], base: int, longest: int) -> int:

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,20 @@ Case = tuple[Any, list[list[str]], list[list[str]]]
 """What was extracted, lines of tokens, and the words that the model answers to each."""
 
 
-def answers_of(model: Any, names: list[str], lines: list[Ids], start: list[int] | None = None) -> list[list[str]]:
-    """Ask the model itself."""
+def answers_of(model: Any, names: list[str], lines: list[Ids], start: list[int]) -> list[list[str]]:
+    """Ask the model itself, after all lines that it sees as many tokens of at once."""
     context = model.context if isinstance(model, Function) else model.config.context
     read = model.rows if isinstance(model, Function) else model
-    seen = [[*(start or []), *ids][-context:] for ids in lines]
-    return [[names[int(read(torch.tensor([ids]))[0, -1].argmax())]] for ids in seen]
+    seen = [(*start, *ids)[-context:] for ids in lines]
+    said: dict[Ids, str] = {}
+    for length in {len(ids) for ids in seen}:
+        alike = [ids for ids in seen if len(ids) == length]
+        answers = read(torch.tensor(alike))[:, -1].argmax(-1).tolist()
+        said |= {ids: names[answer] for ids, answer in zip(alike, answers, strict=True)}
+    return [[said[ids]] for ids in seen]
 
 
+@cache
 def foretold(form: str, kind: str) -> Case:
     """Extract one of several models, and ask it for all of its domain and, where that is endless, for more."""
     numbers = ["0", "1", "2"]
@@ -52,17 +59,19 @@ def foretold(form: str, kind: str) -> Case:
     else:  # names that are no words are written as ids
         model = of_table({ids: sum(ids) % 2 for ids in sequences(2, 3)}, 2, 3)
         names, choices, lines = ["0", "1"], {"names": ["a b", "*/"]}, sequences(2, 3)
-    start = [1] if kind == "started" else None
+    start = [1] if kind == "started" else []
     said = answers_of(model, names, lines, start)
     return FORMS[form](model, **choices), [[names[at] for at in ids] for ids in lines], said
 
 
+@cache
 def whole() -> Case:
     found = whole_lookup(Function(sorting, vocab_size=3, context=4, causal=False), names="abc", longest=3)
     lines = sequences(3, 3)
     return found, [["abc"[at] for at in ids] for ids in lines], [["abc"[at] for at in sorted(ids)] for ids in lines]
 
 
+@cache
 def looped() -> Case:
     model, prompts = lively("softmax"), [(0,), (1, 2), (2, 2, 1, 0, 1)]
     said = [model.generate(torch.tensor([ids]), 10, overflow="slide")[0, len(ids) :].tolist() for ids in prompts]

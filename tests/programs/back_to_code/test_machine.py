@@ -12,7 +12,7 @@ from headstock.programs.back_to_code.machine import answered
 from headstock.programs.back_to_code.minimise import smallest
 from headstock.programs.handmade import aab
 from tests.programs.back_to_code.functions import Ids, foretelling, lively, of_table, running, sequences, tables
-from tests.programs.back_to_code.searching import fewest_states
+from tests.programs.back_to_code.searching import MOST, fewest_states
 
 
 @pytest.mark.parametrize("overflow", ["refuse", "slide"])
@@ -30,25 +30,25 @@ def test_aab_by_hand_is_a_machine_of_three_states(overflow: str) -> None:
     assert found.after_each("aabaa") == ["b", "b", "a", "a", "b"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(tables(longest=3))
 def test_no_machine_with_fewer_states_says_the_same_up_to_a_length(table: dict[Ids, int]) -> None:
     found = machine(of_table(table, 2, 3))
     assert all(found(ids) == answer for ids, answer in table.items())
-    assert found.size == fewest_states(table, 2)
+    assert min(found.size, MOST + 1) == fewest_states(table)
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(tables(longest=2))
 def test_no_machine_with_fewer_states_says_the_same_on_sequences_without_end(table: dict[Ids, int]) -> None:
     found = machine(of_table(table, 2, 2), overflow="slide")
     # Windows of 2 that differ do so within 2 more tokens, and all are met after 2: sequences of 5 tell all apart.
     longer = {ids: table[ids[-2:]] for ids in sequences(2, 5)}
     assert all(found(ids) == answer for ids, answer in longer.items())
-    assert found.size == fewest_states(longer, 2)
+    assert min(found.size, MOST + 1) == fewest_states(longer)
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(tables(longest=2), st.integers(0, 1))
 def test_with_a_start_token_what_comes_first_is_said_too(table: dict[Ids, int], first: int) -> None:
     table = {(): first} | table
@@ -57,7 +57,7 @@ def test_with_a_start_token_what_comes_first_is_said_too(table: dict[Ids, int], 
     assert found.verified == 7
     assert all(found(ids) == answer for ids, answer in table.items())
     assert found.after_each([0, 1]) == [first, table[0,], table[0, 1]]
-    assert found.size == fewest_states(table, 2)
+    assert min(found.size, MOST + 1) == fewest_states(table)
 
 
 @given(st.data(), st.integers(1, 4), st.integers(1, 3))
@@ -81,7 +81,7 @@ def test_what_lies_past_the_longest_sequence_is_free_and_can_save_states() -> No
     assert machine(function, overflow="slide").size > 3  # a window slid is always four tokens long
 
 
-@pytest.mark.parametrize("variant", ["softmax", "softmax+rope", "uniform+alibi", "differential", "lstm+none"])
+@pytest.mark.parametrize("variant", ["softmax", "softmax+rope", "softmax+alibi", "differential", "lstm+none"])
 def test_any_model_generates_what_its_machine_says(variant: str) -> None:
     model = lively(variant)
     found = machine(model, overflow="slide")
@@ -151,4 +151,4 @@ def test_functions_of_ones_own_are_read_like_models() -> None:
 
     found = machine(Function(logits, vocab_size=3, context=2))
     assert found.size == 3
-    assert found.answers == (0, 1, 2) or set(found.answers) == {0, 1, 2}
+    assert found.after_each([2, 0]) == [2, 0]

@@ -59,9 +59,8 @@ class Attending:
             [Fraction((index + 1) ** 2) for index in range(self._of.domain.max_length)], "place squared"
         )
         gap = Fraction(self._of.domain.gap)
-        dimensions = (
-            Dimension(form.affine.times(2 * gap), place),
-            Dimension(Affine({}, -gap), Affine.of(squared)),
+        dimensions = self._guarded(
+            [Dimension(form.affine.times(2 * gap), place), Dimension(Affine({}, -gap), Affine.of(squared))]
         )
         slack = self._slack(gap * (1 - 2 * Fraction(form.error)), score_error(dimensions, self._of.domain))
         if slack < 1:
@@ -77,7 +76,7 @@ class Attending:
     def of_length(self, node: Expression, length: Expression) -> Form:
         """Give a function of the length alone: the last position carries what it would be, were it the last."""
         domain, codes = self._of.domain, self._of.codes(node)
-        found = self._of.values.table(node, (length,))
+        found = self._of.values.table(node)
         held = [codes[found[index + 1,]] for index in range(domain.max_length)]
         values = self._of._in_terms_of_index(held, node.name)
         last = self._of.form(self._of.simplify(Indices())).affine.times(domain.gap)

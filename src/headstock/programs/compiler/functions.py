@@ -6,6 +6,7 @@ from, where that takes few units: each function that is not, costs a layer.
 """
 
 import itertools
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headstock.errors import UserError
-from headstock.programs.compiler.domain import MOST_POINTS
 from headstock.programs.compiler.plan import Decision, PlannedUnit
 from headstock.programs.compiler.quantities import Affine, Form, Quantity, common_grid
 from headstock.programs.compiler.represent import Coded
@@ -24,6 +24,8 @@ from headstock.programs.values import Value
 if TYPE_CHECKING:
     from headstock.programs.compiler.lower import Lowering
 
+MOST_FUSED = 4_000
+"""Combinations of sources up to which nested functions are tried as one."""
 FEW_UNITS = 64
 """So many units are taken rather than a layer more."""
 
@@ -37,6 +39,7 @@ class Functions:
     def __init__(self, lowering: "Lowering") -> None:
         self._of = lowering
         self._units: dict[tuple[Any, ...], PlannedUnit] = {}
+        self._combined: dict[tuple[Map, tuple[Expression, ...]], list[tuple[tuple[Value, ...], Value]]] = {}
 
     def form(self, node: Map, *, exact: bool) -> Form | None:
         """Give the form of a function; with `exact`, from exact forms of its arguments, or None."""
@@ -54,7 +57,7 @@ class Functions:
             return linear
         choice = self._choice(node, exact=exact)
         choices = [] if choice is None else [choice]
-        few = values.count(sources) <= MOST_POINTS // 3
+        few = values.count(sources) <= MOST_FUSED
         if (few and len(sources) != len(arguments)) or any(
             a is not b for a, b in zip(sources, arguments, strict=False)
         ):
@@ -90,7 +93,7 @@ class Functions:
         """A function of one count is read off the start token's weight, 1/(1 + count), directly."""
         raw = self._of.attending.counted(width)
         values, codes = self._of.values, self._of.codes(node)
-        found = values.table(node, (width,))
+        found = values.table(node)
         points = sorted((Fraction(1, 1 + count), codes[found[count,]]) for count in values[width])
         best = self._fit(Affine.of(raw), points)
         if best is None:
@@ -107,22 +110,16 @@ class Functions:
             return None
         best: Numbered | None = None
         for weights in _weightings(rows):
-            points: dict[Fraction, Fraction] = {}
-            for given, target in rows:
-                place = sum((w * x for w, x in zip(weights, given, strict=True)), Fraction(0))
-                if points.setdefault(place, target) != target:
-                    break
-            else:
-                in_order = sorted(points.items())
-                z = Affine()
-                for weight, form in zip(weights, known, strict=True):
-                    z = z.plus(form.affine.times(weight))
-                noisy = z.error(self._of.domain) > 0
-                count = 2 * jumps(in_order) if noisy else kinks(in_order)
-                if count <= MOST_UNITS and (best is None or count < best.units):
-                    fitted = self._fit(z, in_order)
-                    if fitted is not None:
-                        best = Numbered(z, fitted, None)
+            points = _on_a_line(rows, weights)
+            if points is None:
+                continue
+            z = Affine()
+            for weight, form in zip(weights, known, strict=True):
+                z = z.plus(form.affine.times(weight))
+            count = 2 * jumps(points) if z.error(self._of.domain) > 0 else kinks(points)
+            if count <= MOST_UNITS and (best is None or count < best.units):
+                fitted = self._fit(z, points)
+                best = best if fitted is None else Numbered(z, fitted, None)
         return best
 
     def _fit(self, z: Affine, points: list[tuple[Fraction, Fraction]]) -> Fitted | None:
@@ -149,16 +146,18 @@ class Functions:
                 return None
         return list(seen.items())
 
-    def _combinations(self, node: Map, parts: tuple[Expression, ...]) -> Iterator[tuple[tuple[Value, ...], Value]]:
+    def _combinations(self, node: Map, parts: tuple[Expression, ...]) -> list[tuple[tuple[Value, ...], Value]]:
         """Give every combination of values of the parts that can occur, and what the function makes of it."""
-        values = self._of.values
-        sources = values.sources(node)
-        if values.count(sources) <= MOST_POINTS:
-            for point in values.points(sources):
-                yield tuple(values.at(part, point) for part in parts), values.at(node, point)
-        else:
-            for point in values.points(parts):
-                yield tuple(point[part] for part in parts), values.at(node, point)
+        if (node, parts) not in self._combined:
+            values = self._of.values
+            if values.is_followed(node):
+                found = [(row[:-1], row[-1]) for row in values.together((*parts, node))]
+            else:
+                found = [
+                    (given, values.at(node, dict(zip(parts, given, strict=True)))) for given in values.together(parts)
+                ]
+            self._combined[node, parts] = found
+        return self._combined[node, parts]
 
     # Sums and choices
 
@@ -289,6 +288,22 @@ class Numbered:
     def units(self) -> int:
         """How many it takes."""
         return 3 if self.fitted is None else len(self.fitted.ramps)
+
+
+def _on_a_line(rows: Rows, weights: tuple[Fraction, ...]) -> list[tuple[Fraction, Fraction]] | None:
+    """Give the function's value at each z = Σ weight · code, in order; None where two values fall on one z."""
+    parts = range(len(weights))
+    common = [math.lcm(*(given[part].denominator for given, _ in rows), weights[part].denominator) for part in parts]
+    whole = math.lcm(*(c * weights[part].denominator for part, c in enumerate(common)))
+    points: dict[int, Fraction] = {}
+    for given, target in rows:
+        z = 0
+        for part in parts:
+            x, w = given[part], weights[part]
+            z += x.numerator * w.numerator * (whole // (x.denominator * w.denominator))
+        if points.setdefault(z, target) != target:
+            return None
+    return [(Fraction(z, whole), points[z]) for z in sorted(points)]
 
 
 def _weightings(rows: Rows) -> Iterator[tuple[Fraction, ...]]:

@@ -5,7 +5,7 @@ below 0. What a head gives is a source of its own: how it hangs together with ot
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -40,6 +40,7 @@ class Values:
         self.domain = domain
         self._sources: dict[Expression, tuple[Expression, ...]] = {}
         self._values: dict[Expression, tuple[Value, ...]] = {}
+        self._tables: dict[Expression, dict[tuple[Value, ...], Value]] = {}
 
     def sources(self, node: Expression) -> tuple[Expression, ...]:
         """Give what a value is computed from at its own position: tokens, indices, length, and what heads give."""
@@ -90,7 +91,7 @@ class Values:
         return math.prod(len(self[source]) for source in sources)
 
     def at(self, node: Expression, point: Point) -> Value:
-        """Give a value at one point of its sources."""
+        """Give a value at one point, which says a value for each of its sources, or for parts nearer to it."""
         if node in point:
             return point[node]
         if isinstance(node, Constant):
@@ -99,11 +100,59 @@ class Values:
         if len(known) == 1:
             return known[0]
         assert isinstance(node, Map)
-        return applied(node.function, [self.at(part, point) for part in node.arguments], node.said)
+        return applied(node.function, [self.at(part, point) for part in node.arguments], node)
 
-    def table(self, node: Expression, of: tuple[Expression, ...]) -> dict[tuple[Value, ...], Value]:
-        """Give a function's value for every combination of `of`: its sources, or its arguments."""
-        return {tuple(point[part] for part in of): self.at(node, point) for point in self.points(of)}
+    def table(self, node: Expression) -> dict[tuple[Value, ...], Value]:
+        """Give the value for every combination of values of its sources, in their order.
+
+        For what `is_followed`: each part's table is made once, and looked up in.
+        """
+        if node not in self._tables:
+            sources = self.sources(node)
+            if not isinstance(node, Map):
+                self._tables[node] = {tuple(point.values()): self.at(node, point) for point in self.points(sources)}
+            else:
+                where = {source: place for place, source in enumerate(sources)}
+                parts = [
+                    (self.table(part), [where[source] for source in self.sources(part)]) for part in node.arguments
+                ]
+                self._tables[node] = {
+                    point: applied(
+                        node.function, [held[tuple(point[place] for place in places)] for held, places in parts], node
+                    )
+                    for point in self._tuples(sources)
+                }
+        return self._tables[node]
+
+    def is_followed(self, node: Expression) -> bool:
+        """Whether its sources have few enough combinations to go through them all."""
+        return self.count(self.sources(node)) <= MOST_POINTS
+
+    def together(self, parts: Sequence[Expression]) -> set[tuple[Value, ...]]:
+        """Give the combinations of values that several expressions can have at one position.
+
+        All that really occur; where there are too many combinations of sources, each part is taken by itself.
+        """
+        sources = tuple(dict.fromkeys(source for part in parts for source in self.sources(part)))
+        if self.count(sources) > MOST_POINTS:
+            count = math.prod(len(self[part]) for part in parts)
+            if count > MOST_POINTS:
+                raise UserError(
+                    f"{parts[-1].said} is a function of {count:,} combinations of values, too many to go through: "
+                    f"declare a smaller max_length or vocabulary, or work on fewer sequences at a time."
+                )
+            return set(product(*(self[part] for part in parts)))
+        where = {source: place for place, source in enumerate(sources)}
+        held = [(self.table(part), [where[source] for source in self.sources(part)]) for part in parts]
+        return {
+            tuple(table[tuple(point[place] for place in places)] for table, places in held)
+            for point in self._tuples(sources)
+        }
+
+    def _tuples(self, sources: tuple[Expression, ...]) -> Iterator[tuple[Value, ...]]:
+        """Give the points as tuples in the order of the sources."""
+        for point in self.points(sources):
+            yield tuple(point[source] for source in sources)
 
     def _of(self, node: Expression) -> set[Value]:
         n = self.domain.max_length
@@ -128,16 +177,9 @@ class Values:
         raise AssertionError(node)
 
     def _of_map(self, node: Map) -> set[Value]:
-        sources = self.sources(node)
-        if self.count(sources) <= MOST_POINTS:
-            return {self.at(node, point) for point in self.points(sources)}
-        if math.prod(len(self[part]) for part in node.arguments) > MOST_POINTS:
-            raise UserError(
-                f"{node.said} is a function of {self.count(sources):,} combinations of values, too many to go through: "
-                f"declare a smaller max_length or vocabulary, or work on fewer sequences at a time."
-            )
-        given = product(*(self[part] for part in node.arguments))
-        return {applied(node.function, values, node.said) for values in given}
+        if self.is_followed(node):
+            return set(self.table(node).values())
+        return {applied(node.function, given, node) for given in self.together(node.arguments)}
 
     def _together(self, node: Aggregate) -> set[Value]:
         values, n = self[node.values], self.domain.max_length
@@ -146,13 +188,13 @@ class Values:
         if node.by == "mean" and not all(map(is_number, values)):
             return set(values)  # of values that differ the interpreter takes no mean, nor does a compiled model
         step = _step(values)
-        low, high = (canonical(Fraction(edge), node.said) for edge in (min(values), max(values)))
+        low, high = (canonical(Fraction(edge), node) for edge in (min(values), max(values)))
         if step == 0:
             return {low} if node.by == "mean" else {low * k for k in range(1, n + 1)}
         if node.by == "sum":
             return {low * k + step * j for k in range(1, n + 1) for j in range(int((high - low) * k / step) + 1)}
         return {
-            canonical(low + Fraction(step * j, k), node.said)
+            canonical(low + Fraction(step * j, k), node)
             for k in range(1, n + 1)
             for j in range(int((high - low) * k / step) + 1)
         }

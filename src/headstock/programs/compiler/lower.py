@@ -97,7 +97,7 @@ class Lowering:
         """Give a function of the token alone, or of the position alone."""
         (source,) = self.values.sources(node)
         codes = self.codes(node)
-        found = self.values.table(node, (source,))
+        found = self.values.table(node)
         if isinstance(source, Tokens):
             held = [codes[found[token,]] for token in self.domain.vocabulary]
             return self.as_form(self._token(held, node), codes)

@@ -34,7 +34,7 @@ class Conjoined(Selector):
 
 def holds(leaf: Select, key: Value, query: Value) -> bool:
     """Whether a pair of values is selected."""
-    return bool(applied(leaf.predicate, (key, query), leaf.said))
+    return bool(applied(leaf.predicate, (key, query), leaf))
 
 
 def is_equality(leaf: Select) -> bool:
@@ -51,7 +51,8 @@ def _tells_positions_apart(keys: Expression, values: "Values") -> bool:
     sources = values.sources(keys)
     if len(sources) != 1 or not isinstance(sources[0], Indices):
         return False
-    return len(values.table(keys, sources)) == len(set(values.table(keys, sources).values()))
+    found = list(values.table(keys).values())
+    return len(found) == len(set(found))
 
 
 def always_picks(leaves: Conjunction, values: "Values") -> bool:

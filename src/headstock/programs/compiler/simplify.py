@@ -17,7 +17,7 @@ from typing import Any
 from headstock.errors import UserError
 from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.interning import Interned
-from headstock.programs.compiler.selection import Conjoined, holds, is_equality, picks_one_at_most, refuse_looking_ahead
+from headstock.programs.compiler.selection import Conjoined, holds, picks_one_at_most, refuse_looking_ahead
 from headstock.programs.nodes import (
     Aggregate,
     And,
@@ -93,7 +93,7 @@ class Simplifying:
     def _mapped(self, node: Map) -> Expression:
         if all(isinstance(part, Constant) for part in node.arguments):
             given = [part.value for part in node.arguments if isinstance(part, Constant)]
-            return self._constant(applied(node.function, given, node.said), node)
+            return self._constant(applied(node.function, given, node), node)
         picked = next((part for part in node.arguments if isinstance(part, Aggregate) and part.by == "best"), None)
         others_are_constant = all(part is picked or isinstance(part, Constant) for part in node.arguments)
         if picked is not None and others_are_constant and self._is_free(picked.values):
@@ -118,7 +118,7 @@ class Simplifying:
         given = [
             value if part is old else part.value for part in node.arguments if part is old or isinstance(part, Constant)
         ]
-        return applied(node.function, given, node.said)
+        return applied(node.function, given, node)
 
     def _is_free(self, node: Expression) -> bool:
         sources = self.values.sources(node)
