@@ -108,7 +108,7 @@ def test_a_model_without_units_or_constants_has_no_feedforward_and_one_with_cons
     assert adding.build()(torch.tensor([[0]])).item() == 3
 
 
-def test_building_draws_nothing_from_torch():
+def test_building_leaves_torchs_generator_as_it_was():
     before = torch.get_rng_state()
     any_blueprint(3).build()
     assert (torch.get_rng_state() == before).all()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headstock.programs.handmade.builder import by_hand
 
 __all__ = [
+    "Compiled",
     "Expression",
     "Program",
     "Selector",
@@ -59,9 +60,17 @@ __all__ = [
 ]
 
 
+_HOME = {
+    "Compiled": "headstock.programs.compiled",
+    "by_hand": "headstock.programs.handmade.builder",
+    "compile": "headstock.programs.compiled",
+}
+"""What needs torch, imported when it is first used."""
+
+
 def __getattr__(name: str) -> Any:
     if name in ("handmade", "zoo"):
         return import_module(f"headstock.programs.{name}")
-    if name == "by_hand":
-        return import_module("headstock.programs.handmade.builder").by_hand
-    raise AttributeError(f"module 'headstock.programs' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'headstock.programs' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -68,10 +68,10 @@ def config_of_blueprint(blueprint: "Blueprint") -> ModelConfig:
 
 
 def assembled(blueprint: "Blueprint", dtype: torch.dtype) -> Transformer:
-    """Give the model, in evaluation mode, its numbers in the dtype; nothing is drawn."""
+    """Give the model, in evaluation mode, its numbers in the dtype; torch's generator stays as it was."""
     if not dtype.is_floating_point:
         raise UserError(f"a model's weights cannot be {_spelt(dtype)}: choose float32 or float64.")
-    with torch.device("meta"):  # no memory and no draws for numbers that are all replaced
+    with torch.random.fork_rng(devices=[]):  # what is drawn is all replaced; on "meta" torch would import for a second
         model = Transformer(blueprint.config())
     exact = weights_of(blueprint)
     rounded = {name: weight.to(dtype) for name, weight in exact.items()}

@@ -11,6 +11,7 @@ from headstock.errors import UserError
 from headstock.programs.nodes import (
     Aggregate,
     And,
+    Conjoined,
     Constant,
     Expression,
     Indices,
@@ -95,6 +96,10 @@ class Reading:
                 return _paired(self._both(node), lambda a, b: a and b)
             case Or():
                 return _paired(self._both(node), lambda a, b: a or b)
+            case Conjoined():
+                pairs = [self._remembered(leaf, self._pairs) for leaf in node.leaves]
+                every = range(len(self.tokens))
+                return [[all(held[q][k] for held in pairs) for k in every] for q in every]
             case Not():
                 return [[not yes for yes in row] for row in self._remembered(node.of, self._pairs)]
         raise AssertionError(node)

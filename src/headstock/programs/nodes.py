@@ -342,6 +342,19 @@ class Not(Selector):
         return self.of.inputs
 
 
+@dataclass(frozen=True, eq=False)
+class Conjoined(Selector):
+    """All of these comparisons select; of none, every key is selected. What the compiler makes of a selector."""
+
+    leaves: tuple[Select, ...]
+    place: Place
+
+    @property
+    def inputs(self) -> tuple[Expression, ...]:
+        """What they compare."""
+        return tuple(part for leaf in self.leaves for part in leaf.inputs)
+
+
 def expression(value: Any) -> Expression:
     """Give an expression as it is, and any other value as a constant. Raises UserError for a value no program has."""
     if isinstance(value, Expression):

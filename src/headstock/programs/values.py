@@ -28,7 +28,9 @@ def canonical(value: Any, by: Any) -> Value:
             int(value.numerator) if value.denominator == 1 else Fraction(int(value.numerator), int(value.denominator))
         )
     if isinstance(value, numbers.Number):
-        raise UserError(f"{_said(by)} gives {value!r}, and a program is exact: give a fraction, such as Fraction(1, 3).")
+        raise UserError(
+            f"{_said(by)} gives {value!r}, and a program is exact: give a fraction, such as Fraction(1, 3)."
+        )
     try:
         hash(value)
     except TypeError:

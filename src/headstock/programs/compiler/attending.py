@@ -12,8 +12,8 @@ from headstock.programs.compiler.heads import Dimension, Kind, PlannedHead, scor
 from headstock.programs.compiler.plan import Decision
 from headstock.programs.compiler.quantities import Affine, Form, Quantity, common_grid, power_of_two_from
 from headstock.programs.compiler.scoring import Scoring
-from headstock.programs.compiler.selection import Conjoined, always_picks, picks_one_at_most
-from headstock.programs.nodes import Aggregate, Expression, Indices, Width
+from headstock.programs.compiler.selection import always_picks, picks_one_at_most
+from headstock.programs.nodes import Aggregate, Conjoined, Expression, Indices, Width
 from headstock.programs.values import Value
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Attending:
         domain, codes = self._of.domain, self._of.codes(node)
         found = self._of.values.table(node)
         held = [codes[found[index + 1,]] for index in range(domain.max_length)]
-        values = self._of._in_terms_of_index(held, node.name)
+        values = self._of.in_terms_of_index(held, node.name)
         last = self._of.form(self._of.simplify(Indices())).affine.times(domain.gap)
         dimensions = self._guarded(
             [Dimension(Affine({}, Fraction(1)), last.vanishing(self._of.plan.start)), *self._level()]

@@ -242,7 +242,7 @@ class Functions:
                 self._write(part, time, quantity, weight, node)
         if constant:
             self._of.plan.adds[quantity] = constant
-        self._decide(node, codes, error, 1.0, "two units that let one of two through")
+        self._decide(node, codes, error, math.inf, "two units that let one of two through")
         return self._of.as_form(Affine.of(quantity), codes)
 
     def _quantity(
@@ -266,7 +266,7 @@ class Functions:
         room = float(min((b - a for a, b in itertools.pairwise(in_order)), default=Fraction(1)))
         if 2 * error >= room:
             raise UserError(self._too_fine(node))
-        margin = min(clearance * 8, room / (2 * error) if error else float("inf"))
+        margin = min(clearance, room / (2 * error) if error else math.inf)
         self._of.plan.decisions.append(Decision(node.said, how, error, margin))
 
     def _too_fine(self, node: Expression) -> str:

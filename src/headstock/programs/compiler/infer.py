@@ -12,14 +12,16 @@ from typing import Any
 
 from headstock.errors import UserError
 from headstock.programs.compiler.domain import MOST_POINTS, Domain
-from headstock.programs.compiler.selection import Conjoined, Conjunction, always_picks, picks_one_at_most
+from headstock.programs.compiler.selection import always_picks, picks_one_at_most
 from headstock.programs.nodes import (
     Aggregate,
+    Conjoined,
     Constant,
     Expression,
     Indices,
     Length,
     Map,
+    Select,
     Selector,
     Tokens,
     Width,
@@ -200,7 +202,7 @@ class Values:
         }
 
 
-def _leaves(selector: Selector) -> Conjunction:
+def _leaves(selector: Selector) -> tuple[Select, ...]:
     assert isinstance(selector, Conjoined)
     return selector.leaves
 

@@ -15,9 +15,9 @@ from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.plan import Plan
 from headstock.programs.compiler.quantities import Affine, Form, Quantity, common_grid
 from headstock.programs.compiler.represent import CodeBook
-from headstock.programs.compiler.selection import Conjoined, always_picks
+from headstock.programs.compiler.selection import always_picks
 from headstock.programs.compiler.simplify import Simplifying
-from headstock.programs.nodes import Aggregate, Constant, Expression, Indices, Length, Map, Tokens, Width
+from headstock.programs.nodes import Aggregate, Conjoined, Constant, Expression, Indices, Length, Map, Tokens, Width
 from headstock.programs.values import Value
 
 
@@ -33,7 +33,8 @@ class Lowering:
         self.plan = Plan(start if needs_start(output, self.values) else None)
         self.functions = Functions(self)
         self.attending = Attending(self)
-        self._forms: dict[tuple[Expression, bool], Form | None] = {}
+        self.forms: dict[tuple[Expression, bool], Form | None] = {}
+        """Each simple expression's form, and its exact one."""
         self._tables: dict[tuple[str, tuple[Fraction, ...]], Quantity] = {}
 
     def form(self, node: Expression) -> Form:
@@ -48,9 +49,9 @@ class Lowering:
         return found if found.is_exact else self._remembered(node, exact=True)
 
     def _remembered(self, node: Expression, *, exact: bool) -> Form | None:
-        if (node, exact) not in self._forms:
-            self._forms[node, exact] = self._exact(node) if exact else self._form(node)
-        return self._forms[node, exact]
+        if (node, exact) not in self.forms:
+            self.forms[node, exact] = self._exact(node) if exact else self._form(node)
+        return self.forms[node, exact]
 
     def _form(self, node: Expression) -> Form:
         values = self.values[node]
@@ -102,7 +103,7 @@ class Lowering:
             held = [codes[found[token,]] for token in self.domain.vocabulary]
             return self.as_form(self._token(held, node), codes)
         held = [codes[found[index,]] for index in range(self.domain.max_length)]
-        return self.as_form(self._in_terms_of_index(held, node.name), codes)
+        return self.as_form(self.in_terms_of_index(held, node.name), codes)
 
     def _token(self, held: list[Fraction], node: Expression) -> Affine:
         vocabulary = self.domain.vocabulary
@@ -111,7 +112,7 @@ class Lowering:
             quantity.of_token = dict(zip(vocabulary, held, strict=True))
         return Affine.of(quantity)
 
-    def _in_terms_of_index(self, held: list[Fraction], name: str) -> Affine:
+    def in_terms_of_index(self, held: list[Fraction], name: str) -> Affine:
         steps = {b - a for a, b in itertools.pairwise(held)}
         if len(steps) <= 1:  # on a line: the index itself will do
             step = steps.pop() if steps else Fraction(0)

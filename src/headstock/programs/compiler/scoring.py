@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from headstock.errors import UserError
 from headstock.programs.compiler.heads import Dimension, score_error
 from headstock.programs.compiler.quantities import Affine, Form
-from headstock.programs.compiler.selection import Conjoined, holds
-from headstock.programs.nodes import Constant, Expression, Select
+from headstock.programs.compiler.selection import holds
+from headstock.programs.nodes import Conjoined, Constant, Expression, Select
 from headstock.programs.values import Value
 
 if TYPE_CHECKING:

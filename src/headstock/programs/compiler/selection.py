@@ -1,7 +1,6 @@
 """What can be known of a selector before any input: whether it selects something, at most one key, or a key ahead."""
 
 import operator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
@@ -9,27 +8,10 @@ from typing import TYPE_CHECKING
 from headstock.errors import UserError
 from headstock.programs.compiler.domain import MOST_POINTS
 from headstock.programs.nodes import And, Constant, Expression, Indices, Length, Not, Or, Select, Selector
-from headstock.programs.places import Place
 from headstock.programs.values import Value, applied
 
 if TYPE_CHECKING:
     from headstock.programs.compiler.infer import Values
-
-Conjunction = tuple[Select, ...]
-"""Pairs that all of these select; of none of them, all pairs."""
-
-
-@dataclass(frozen=True, eq=False)
-class Conjoined(Selector):
-    """A selector as a conjunction of comparisons; of none, it selects every key."""
-
-    leaves: Conjunction
-    place: Place
-
-    @property
-    def inputs(self) -> tuple[Expression, ...]:
-        """What they compare."""
-        return tuple(part for leaf in self.leaves for part in leaf.inputs)
 
 
 def holds(leaf: Select, key: Value, query: Value) -> bool:
@@ -42,7 +24,7 @@ def is_equality(leaf: Select) -> bool:
     return leaf.predicate is operator.eq
 
 
-def picks_one_at_most(leaves: Conjunction, values: "Values") -> bool:
+def picks_one_at_most(leaves: tuple[Select, ...], values: "Values") -> bool:
     """Whether no query can select two keys: one of the leaves asks for a position, which only one key has."""
     return any(is_equality(leaf) and _tells_positions_apart(leaf.keys, values) for leaf in leaves)
 
@@ -55,7 +37,7 @@ def _tells_positions_apart(keys: Expression, values: "Values") -> bool:
     return len(found) == len(set(found))
 
 
-def always_picks(leaves: Conjunction, values: "Values") -> bool:
+def always_picks(leaves: tuple[Select, ...], values: "Values") -> bool:
     """Whether every query is known to select a key: its own, or one at a position that is always there."""
     return all(_selects_itself(leaf, values) for leaf in leaves) or (
         len(leaves) == 1 and _asks_for_a_position_there(leaves[0], values)

@@ -17,10 +17,11 @@ from typing import Any
 from headstock.errors import UserError
 from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.interning import Interned
-from headstock.programs.compiler.selection import Conjoined, holds, picks_one_at_most, refuse_looking_ahead
+from headstock.programs.compiler.selection import holds, picks_one_at_most, refuse_looking_ahead
 from headstock.programs.nodes import (
     Aggregate,
     And,
+    Conjoined,
     Constant,
     Expression,
     Indices,

@@ -8,6 +8,7 @@ that the sum of what is open stays small.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,7 +64,7 @@ class Fitted:
     error: float
     """How far its value can be from what it means at any point, with z as noisy as was said."""
     clearance: float
-    """How much of the way to the nearest ramp is free of noise, 1 where z is exact."""
+    """The room between two values of z over the noise in it, at the tightest step; infinite where z is exact."""
     exact: bool
 
     def at(self, z: Fraction) -> Fraction:
@@ -94,7 +95,7 @@ def drawn(points: Points, z: Source, domain: Domain) -> Fitted:
         key=lambda found: (found[0], len(found[2])),
     )
     error, exact, ramps, constant = best
-    return Fitted(ramps, constant, error, 1.0, exact)
+    return Fitted(ramps, constant, error, math.inf, exact)
 
 
 def _drawn_from(points: Points, slopes: list[Fraction], anchor: int) -> tuple[tuple[Ramp, ...], Fraction]:
@@ -128,17 +129,18 @@ def steps(points: Points, z: Source, domain: Domain) -> Fitted | None:
     # Points of the same value side by side need no step between them.
     anchor = min(range(len(points)), key=lambda i: (abs(points[i][0]), i))
     ramps: list[Ramp] = []
-    clearance = 1.0
+    clearance = math.inf
     for left, right in zip(range(len(points) - 1), range(1, len(points)), strict=True):
         change = points[right][1] - points[left][1]
         if not change:
             continue
         gap = points[right][0] - points[left][0]
-        free = float(gap) - z.noise_at(points[left][0]) - z.noise_at(points[right][0])
+        noise = z.noise_at(points[left][0]) + z.noise_at(points[right][0])
+        free = float(gap) - noise
         if free <= float(gap) / 8:
             return None
         slope = power_of_two_from(2 / free)
-        clearance = min(clearance, free / float(gap))
+        clearance = min(clearance, float(gap) / noise if noise else math.inf)
         middle = (points[right][0] + points[left][0]) / 2
         unit = 1 / (16 * slope)
         if right > anchor:  # opens to the right: 0 at the left point, 1 at the right one

@@ -1,0 +1,106 @@
+"""Trials: a model beside its program on sequences, in every number of its residual."""
+
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from headstock.errors import UserError
+from headstock.programs.compiler.certificate import Certificate, every_sequence
+from headstock.programs.compiler.domain import Domain
+from headstock.programs.interpreter import Reading
+from headstock.programs.values import Value, shown
+
+if TYPE_CHECKING:
+    from headstock.programs.compiled import Compiled
+
+SECONDS = 0.5
+"""What comparing the whole domain may take, where nobody asks for it."""
+TOGETHER = 256
+"""Sequences that a model reads at a time."""
+MOST_SEQUENCES = 2_000_000
+"""Sequences that a domain may have to be compared as a whole."""
+
+
+def certified(compiled: "Compiled", *, exhaustively: bool = False) -> Certificate:
+    """Compare a model with its program, and give the certificate.
+
+    exhaustively: on the whole domain, however long that takes; else where it takes less than half a second.
+    Raises UserError where they differ, which no bound foresaw: then the model is not given out.
+    """
+    domain = compiled.domain
+    if exhaustively and domain.sequences > MOST_SEQUENCES:
+        raise UserError(
+            f"the domain has {domain.sequences:.2g} sequences, more than the {MOST_SEQUENCES:,} that can be gone "
+            f"through: declare a smaller max_length or vocabulary, or leave the exhaustive proof out."
+        )
+    begun = time.perf_counter()
+    drawn = [Reading(sequence, causal=domain.causal) for sequence in drawn_sequences(domain)]
+    worst = compare_numbers(compiled, drawn)
+    compare_outputs(compiled, drawn)
+    each = (time.perf_counter() - begun) / len(drawn)
+    whole = exhaustively or domain.sequences * each / 2 < SECONDS
+    if whole:
+        compare_outputs(compiled, (Reading(sequence, causal=domain.causal) for sequence in every_sequence(domain)))
+    count = domain.sequences if whole else len(drawn)
+    decisions = tuple(compiled.built.plan.decisions)
+    return Certificate(compiled.program.name, domain, decisions, len(drawn), whole, count, worst)
+
+
+def drawn_sequences(domain: Domain) -> list[tuple[Value, ...]]:
+    """Give sequences to try, the same ones every time: the longest, one of each token, repeats, and others at random."""
+    draws = random.Random(0)
+    count = min(128, max(8, 20_000 // domain.max_length**2))
+    longest = domain.max_length
+    tokens = domain.vocabulary
+    lengths = [draws.randint(1, longest) for _ in range(count)]
+    special = [tuple(draws.choice(tokens) for _ in range(longest)), (tokens[-1],), (tokens[0],) * longest]
+    return [*special, *(tuple(draws.choice(tokens) for _ in range(length)) for length in lengths)]
+
+
+def compare_outputs(compiled: "Compiled", readings: Iterable[Reading]) -> None:
+    """Raise UserError for the first sequence on which a model and its program give different values."""
+    for together in _batches(readings):
+        given = compiled.batch([reading.tokens for reading in together])
+        for reading, values in zip(together, given, strict=True):
+            right = reading[compiled.program.output]
+            if values != right:
+                raise UserError(_differs(compiled, reading.tokens, values, right))
+
+
+def _batches(readings: Iterable[Reading]) -> Iterator[list[Reading]]:
+    waiting = iter(readings)
+    while together := list(islice(waiting, TOGETHER)):
+        yield together
+
+
+def compare_numbers(compiled: "Compiled", readings: list[Reading]) -> float:
+    """Give the largest error of any code in the residual.
+
+    Raises UserError where one is further from the program's value than its bound allows.
+    """
+    worst = 0.0
+    for found in compiled.numbers([reading.tokens for reading in readings]):
+        for reading, held in zip(readings, found.held, strict=True):
+            for place, (value, number) in enumerate(zip(reading[found.node], held.tolist(), strict=True)):
+                error = abs(number - float(found.form.codes[value]))
+                if not error <= found.form.error:
+                    raise UserError(
+                        f"{compiled.program.name} is not certified: {found.node.said} is off by {error:.1e} at position "
+                        f"{place} of {_text(reading.tokens)}, and its bound is {found.form.error:.1e}; this is a fault "
+                        f"of the compiler, so please report it."
+                    )
+                worst = max(worst, error)
+    return worst
+
+
+def _differs(compiled: "Compiled", sequence: Sequence[Value], given: list[Value], right: list[Value]) -> str:
+    return (
+        f"{compiled.program.name} is not certified: of {_text(sequence)} the model makes {_text(given)} and the program "
+        f"{_text(right)}; this is a fault of the compiler, so please report it."
+    )
+
+
+def _text(values: Sequence[Value]) -> str:
+    return " ".join(map(shown, values))
