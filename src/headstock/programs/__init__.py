@@ -32,6 +32,7 @@ from headstock.programs.program import Program, interpret, program
 if TYPE_CHECKING:
     from headstock.programs import handmade, zoo
     from headstock.programs.handmade.builder import by_hand
+    from headstock.programs.saved import load
 
 __all__ = [
     "Compiled",
@@ -47,6 +48,7 @@ __all__ = [
     "indices",
     "interpret",
     "length",
+    "load",
     "lookup",
     "map",
     "offset",
@@ -64,6 +66,7 @@ _HOME = {
     "Compiled": "headstock.programs.compiled",
     "by_hand": "headstock.programs.handmade.builder",
     "compile": "headstock.programs.compiled",
+    "load": "headstock.programs.saved",
 }
 """What needs torch, imported when it is first used."""
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
@@ -13,12 +15,18 @@ from headstock.programs.blueprint import Blueprint
 from headstock.programs.compiler.certificate import Certificate
 from headstock.programs.compiler.compiling import Built, built
 from headstock.programs.compiler.domain import Domain
+from headstock.programs.compiler.embedding import read_instead
 from headstock.programs.compiler.quantities import Affine, Form
 from headstock.programs.compiler.trying import certified
 from headstock.programs.nodes import Expression
 from headstock.programs.program import CAUSAL, Program, as_program
-from headstock.programs.reading_out import Readout
+from headstock.programs.reading_out import Readout, refuse_dtype
 from headstock.programs.values import Value
+
+if TYPE_CHECKING:
+    from headstock.programs.explanation import Explanation
+    from headstock.programs.record import Record
+    from headstock.programs.size import SizeReport
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,47 @@ class Compiled:
 
     def batch(self, sequences: Sequence[str | Sequence[Any]]) -> list[list[Value]]:
         """Give the values of several sequences, of whatever lengths, read together."""
+        refuse_dtype(self.program.name, self.domain, self.model)
         return self.readout.values_of(self.model, sequences)
+
+    @cached_property
+    def record(self) -> "Record":
+        """All that is known of it besides its weights, as it was compiled."""
+        from headstock.programs.record import record_of
+
+        return record_of(self)
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether its weights are still the very ones that were certified, and not trained since."""
+        return self.record.is_certified(self.model)
+
+    def explain(self, sequence: str | Sequence[Any]) -> "Explanation":
+        """Explain one run: for each expression the program's value beside the model's, every head's weights, and which
+        line each head, unit and column belongs to; of a model that was trained, what has moved.
+
+        Raises UserError for a sequence outside the domain.
+        """
+        from headstock.programs.explaining import explained
+
+        certified_weights = None if self.is_certified else self.blueprint.build(self.domain.torch_dtype).state_dict()
+        return explained(self.record, self.model, sequence, program=self.program.output, certified=certified_weights)
+
+    def size(self) -> "SizeReport":
+        """Measure it: width, layers, heads, units, parameters, non-zeros, operations a token."""
+        from headstock.programs.size import size_of
+
+        return size_of(self.model, self.record.anatomy)
+
+    def save(self, folder: str | Path) -> None:
+        """Write it into a folder, made if need be: model, vocabulary, program text and certificate.
+
+        `headstock.load` gives its model back, `programs.load` all that a file can hold of it. Raises UserError where
+        the folder cannot be written.
+        """
+        from headstock.programs.saved import save
+
+        save(self.record, self.model, folder)
 
     def numbers(self, sequences: Sequence[str | Sequence[Any]]) -> Iterator[FoundNumbers]:
         """Give what the model holds for each expression, at the first moment that all of it is there."""
@@ -74,9 +122,12 @@ class Compiled:
         residuals = self._residuals(ids, real)
         alive = set(schedule.quantities)
         for (node, _), form in self.built.lowering.forms.items():
-            if form is None or not set(form.affine.terms) <= alive or not form.affine.time:
-                continue  # not needed after all, or held by the embedding as it is written
-            held_bq = self._read(form.affine, residuals[form.affine.time])[:, skipped:]
+            if form is None or not form.affine.time:
+                continue  # held by the embedding, as it is written there
+            affine = read_instead(form.affine, self.built.instead)
+            if not set(affine.terms) <= alive:
+                continue  # not needed after all
+            held_bq = self._read(affine, residuals[affine.time])[:, skipped:]
             yield FoundNumbers(node, form, [held_q[: len(row)] for held_q, row in zip(held_bq, read, strict=True)])
 
     def _residuals(self, ids_bq: Tensor, real_bq: Tensor | None) -> dict[int, Tensor]:

@@ -25,13 +25,23 @@ class Place:
     @property
     def text(self) -> str:
         """The line as it is written; empty where the file is not there, as at a prompt."""
-        return linecache.getline(self.file, self.line).strip()
+        return self.whole.strip()
+
+    @property
+    def whole(self) -> str:
+        """The line with the space before it."""
+        return linecache.getline(self.file, self.line).rstrip()
 
     @property
     def assigned(self) -> str:
         """The name that the line gives to what it makes; empty where it gives none."""
         found = _ASSIGNED.match(self.text)
         return found[1] if found else ""
+
+    @property
+    def is_authored(self) -> bool:
+        """Whether a person's program stands there, the zoo's included, and not the language's own words."""
+        return not _is_our_file(self.file)
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}"

@@ -31,6 +31,8 @@ class Program:
     modes: tuple[str, ...] = (BIDIRECTIONAL, CAUSAL)
     """In which of the two it means what its name says, the first being the usual one."""
     place: Place | None = None
+    end: Value = None
+    """The token that ends what a causal model generates by it; None where it goes on for ever."""
 
     def refuse_mode(self, causal: bool) -> None:
         """Raise UserError where the program is not meant to run so."""
@@ -45,6 +47,7 @@ def program(
     vocabulary: Sequence[Value] | Callable[..., Sequence[Value]] = (),
     max_length: int | Callable[..., int] = 10,
     modes: Sequence[str] | Callable[..., Sequence[str]] = (BIDIRECTIONAL, CAUSAL),
+    end: Value = None,
 ) -> Callable[[Callable[Choices, Expression]], Callable[Choices, Program]]:
     """Make a function that gives an expression into one that gives a Program, named after it, its docstring with it.
 
@@ -77,6 +80,7 @@ def program(
                 decided(max_length),
                 tuple(decided(modes)),
                 place,
+                end,
             )
 
         return made

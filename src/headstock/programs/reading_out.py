@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.programs.compiler.domain import Domain
 from headstock.programs.values import Value, canonical
@@ -84,3 +85,13 @@ class Readout:
         place = bisect_left(self.numbers, number)
         near = self.numbers[max(0, place - 1) : place + 1]
         return canonical(min(near, key=lambda value: abs(Fraction(value) - Fraction(number))), "the model")
+
+
+def refuse_dtype(program: str, domain: Domain, model: Transformer) -> None:
+    """Raise UserError for a model in another dtype than its program was compiled for."""
+    dtype = str(model.embed.weight.dtype).removeprefix("torch.")
+    if dtype != domain.dtype:
+        raise UserError(
+            f"the weights of {program} are {dtype}, and it was compiled for {domain.dtype}, whose rounding its scales "
+            f"are made for: convert the model back, or compile the program with dtype={dtype!r}."
+        )

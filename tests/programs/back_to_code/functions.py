@@ -51,7 +51,9 @@ def tables(draw: st.DrawFn, base: int = 2, longest: int = 3, answers: int = 2) -
 
 def of_table(table: dict[Ids, int], base: int, longest: int) -> Function:
     """Give the function of a table of answers."""
-    return foretelling(lambda ids: table[ids], vocab_size=base, context=longest)
+    return foretelling(
+        lambda ids: table[ids], vocab_size=max(base, *(said + 1 for said in table.values())), context=longest
+    )
 
 
 def lively(variant: str, **overrides: int | bool) -> Transformer:

@@ -151,3 +151,20 @@ def test_a_column_a_head_and_a_unit_written_beside_what_was_there_change_a_logit
     logits = made.build()(torch.tensor([[0, 0, 1]]))[0]
     assert logits[0].tolist() == [1, 1024 + 2048]  # position 0 sees itself alone: 4096 × (1 − 1/2)
     assert logits[2].tolist() == [1024, 1]  # a third is below a half
+
+
+def test_a_compiled_model_can_be_written_on_by_hand():
+    compiled = p.compile(p.zoo.aab, vocab="ab", max_length=5, causal=True)
+    made = Builder(compiled.blueprint).column("first", "starts with a")
+    made.place(0, {**compiled.blueprint.places[0], "first": 1})
+    a = {column: weight for column, weight in compiled.blueprint.tokens[0].items() if weight}
+    column = next(name for name in a if not compiled.blueprint.tokens[1].get(name))
+    made.head(
+        0, "the first", looks_for=[Reading({}, 1)], offers={"first": 1000}, carries=column, writes="starts with a"
+    )
+    model = made.build()
+    for text, expected in (([0, 1, 0], [1, 1, 1]), ([1, 0, 0], [0, 0, 0])):
+        ids = torch.tensor([text])
+        logits, cache = model.run_with_cache(ids, names="blocks.0.hook_resid_post")
+        assert torch.equal(logits, compiled.model(ids))
+        assert (cache["blocks.0.hook_resid_post"][0, :, -1] / a[column]).tolist() == expected

@@ -64,6 +64,10 @@ prompts = st.builds("{}+{}={}".format, operands, operands, st.text("012", max_si
 @example(".+0=", 1)
 @example("1+.=", 1)
 @example("1.+2=", 2)
+@example("1+2==", 1)
+@example("1+2=+", 1)
+@example("1+23=", 1)
+@example("12+3=", 1)
 def test_addition_says_nothing_of_another_prompt(text: str, digits: int) -> None:
     prompt, equals, after = text.partition("=")
     asked = equals and is_sum(prompt) and max(map(len, prompt.split("+"))) <= digits and not set(after) & set("+=")

@@ -7,11 +7,11 @@ What is reproduced is the likeliest token (greedy generation), on every sequence
 Knows nothing of how a model was made: compiled, by hand or trained.
 """
 
-from headstock.programs.back_to_code.closed_loop import ClosedLoop, closed_loop
+from headstock.programs.back_to_code.closed_loops import ClosedLoop, closed_loop
 from headstock.programs.back_to_code.extracting import extract
 from headstock.programs.back_to_code.function import Function
-from headstock.programs.back_to_code.lookup import Lookup, lookup
-from headstock.programs.back_to_code.machine import Machine, machine
+from headstock.programs.back_to_code.lookups import Lookup, lookup
+from headstock.programs.back_to_code.machines import Machine, machine
 from headstock.programs.back_to_code.whole import WholeLookup, whole_lookup
 
 __all__ = [

@@ -7,9 +7,9 @@ from headstock.programs.back_to_code.domain import Domain
 from headstock.programs.back_to_code.spelling import Spelling, counted, described, described_loop, foretold, spelling
 
 if TYPE_CHECKING:
-    from headstock.programs.back_to_code.closed_loop import ClosedLoop
-    from headstock.programs.back_to_code.lookup import Lookup
-    from headstock.programs.back_to_code.machine import Machine
+    from headstock.programs.back_to_code.closed_loops import ClosedLoop
+    from headstock.programs.back_to_code.lookups import Lookup
+    from headstock.programs.back_to_code.machines import Machine
     from headstock.programs.back_to_code.whole import WholeLookup
 
 _MAIN = """

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from headstock.model.transformer import Transformer
 from headstock.programs.back_to_code.domain import AT_MOST, Overflow, Token, domain_of
 from headstock.programs.back_to_code.function import Function, function_of, refuse_looking_ahead
-from headstock.programs.back_to_code.lookup import Lookup, lookup_of
-from headstock.programs.back_to_code.machine import Machine, machine_of
+from headstock.programs.back_to_code.lookups import Lookup, lookup_of
+from headstock.programs.back_to_code.machines import Machine, machine_of
 from headstock.programs.back_to_code.reading import Ties, read
 from headstock.programs.back_to_code.whole import WholeLookup, whole_lookup
 

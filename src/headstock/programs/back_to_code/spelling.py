@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from headstock.programs.back_to_code.domain import Domain
 
 if TYPE_CHECKING:
-    from headstock.programs.back_to_code.closed_loop import ClosedLoop
+    from headstock.programs.back_to_code.closed_loops import ClosedLoop
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 from headstock.model.transformer import Transformer
 from headstock.programs.back_to_code.domain import AT_MOST, Domain, Token, domain_of
 from headstock.programs.back_to_code.function import Function, function_of
-from headstock.programs.back_to_code.machine import aligned
+from headstock.programs.back_to_code.machines import aligned
 from headstock.programs.back_to_code.reading import TOKENS, Deciding, Ties, lowest_of_highest, unsteady
 
 Ids = tuple[int, ...]

@@ -4,6 +4,7 @@ Of the ways to score a selector the first that is sure is taken: see scoring.py.
 """
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from headstock.programs.compiler.quantities import Affine, Form, Quantity, commo
 from headstock.programs.compiler.scoring import Scoring
 from headstock.programs.compiler.selection import always_picks, picks_one_at_most
 from headstock.programs.nodes import Aggregate, Conjoined, Expression, Indices, Width
-from headstock.programs.values import Value
+from headstock.programs.values import Value, is_number
 
 if TYPE_CHECKING:
     from headstock.programs.compiler.lower import Lowering
@@ -62,7 +63,9 @@ class Attending:
         dimensions = self._guarded(
             [Dimension(form.affine.times(2 * gap), place), Dimension(Affine({}, -gap), Affine.of(squared))]
         )
-        slack = self._slack(gap * (1 - 2 * Fraction(form.error)), score_error(dimensions, self._of.domain))
+        # Of two places one apart the noise of the query moves the scores by 2·gap·noise against each other.
+        rounding = score_error(dimensions, self._of.domain, rounding_alone=True)
+        slack = self._slack(gap * (1 - 2 * Fraction(form.error)), rounding)
         if slack < 1:
             return None
         return self._carried(node, "pick", dimensions, place, dict(form.codes), Fraction(0), slack, exactly=True)
@@ -97,7 +100,8 @@ class Attending:
         codes = dict(values.codes)
         for value in self._of.values[node]:
             if value not in codes and node.by == "best":
-                codes[value] = Fraction(int(max(codes.values())) + 1)
+                number = is_number(value) and all(map(is_number, codes))
+                codes[value] = Fraction(value) if number else Fraction(int(max(codes.values())) + 1)
         if node.by == "mean":
             return self._mean(node, values)
         gap = Fraction(self._of.domain.gap)
@@ -172,7 +176,7 @@ class Attending:
         start, gap = self._of.plan.start, Fraction(self._of.domain.gap)
         if start is None or self._of.domain.causal:
             return tuple(dimensions)
-        kept = [Dimension(d.query.vanishing(start), d.key) for d in dimensions]
+        kept = [replace(d, query=d.query.vanishing(start)) for d in dimensions]
         alone = Dimension(Affine({start: -2 * gap}), Affine({start: Fraction(-1)}, Fraction(1)))
         return (*kept, alone)
 

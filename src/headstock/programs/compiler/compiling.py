@@ -1,10 +1,11 @@
 """The compiler, pass by pass: what a person wrote becomes a blueprint, or is refused with the line that is in the way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headstock.programs.blueprint import Blueprint
 from headstock.programs.compiler.allocate import Allocation, allocated
 from headstock.programs.compiler.domain import Domain
+from headstock.programs.compiler.embedding import Instead, compacted, read_instead, rewired
 from headstock.programs.compiler.emit import Outputs, emitted
 from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.lower import Lowering
@@ -22,6 +23,7 @@ class Built:
     domain: Domain
     lowering: Lowering
     output: Form
+    instead: Instead
     plan: Plan
     schedule: Schedule
     allocation: Allocation
@@ -37,7 +39,10 @@ def built(program: Expression, domain: Domain) -> Built:
     lowering = Lowering(simplify, output)
     form = lowering.form(output)  # heads and units, with a bound on every error
     plan = lowering.plan
-    schedule = scheduled(plan, form.affine)
+    instead = compacted(scheduled(plan, form.affine), domain)
+    rewired(plan, instead)
+    output_form = replace(form, affine=read_instead(form.affine, instead))
+    schedule = scheduled(plan, output_form.affine)
     allocation = allocated(schedule, domain)
-    blueprint, outputs = emitted(plan, schedule, allocation, form, domain, program.said)
-    return Built(domain, lowering, form, plan, schedule, allocation, blueprint, outputs)
+    blueprint, outputs = emitted(plan, schedule, allocation, output_form, domain, program.said)
+    return Built(domain, lowering, form, instead, plan, schedule, allocation, blueprint, outputs)

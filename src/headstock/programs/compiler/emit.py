@@ -10,6 +10,7 @@ from headstock.errors import UserError
 from headstock.programs.blueprint import Blueprint, Head, Layer, Reading, Unit
 from headstock.programs.compiler.allocate import Allocation
 from headstock.programs.compiler.domain import Domain
+from headstock.programs.compiler.heads import size_of_head
 from headstock.programs.compiler.plan import Decision, Plan
 from headstock.programs.compiler.quantities import Affine, Form, Quantity
 from headstock.programs.compiler.schedule import Schedule
@@ -67,6 +68,7 @@ def emitted(
         layers=layers,
         logits=logits,
         causal=domain.causal,
+        d_head=size_of_head(max((head.numbers for layer in layers for head in layer.heads), default=1)),
     )
     return blueprint, outputs
 
@@ -157,7 +159,7 @@ def _logits(
     values = list(form.codes)
     error = form.affine.error(domain)
     whole = all(isinstance(value, int) or not is_number(value) for value in values)
-    if whole and len(values) <= MOST_CLASSES:
+    if (whole or not all(map(is_number, values))) and len(values) <= MOST_CLASSES:
         margin = _margin_of_logits(form, error, domain)
         if margin > 1 or not all(map(is_number, values)):
             if margin <= 1:

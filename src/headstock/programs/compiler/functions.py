@@ -153,9 +153,11 @@ class Functions:
             if values.is_followed(node):
                 found = [(row[:-1], row[-1]) for row in values.together((*parts, node))]
             else:
+                known = set(values[node])
                 found = [
                     (given, values.at(node, dict(zip(parts, given, strict=True)))) for given in values.together(parts)
                 ]
+                found = [(given, value) for given, value in found if value in known]
             self._combined[node, parts] = found
         return self._combined[node, parts]
 

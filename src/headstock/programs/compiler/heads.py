@@ -15,8 +15,14 @@ from headstock.programs.compiler.quantities import Affine, Quantity
 from headstock.programs.places import Place
 
 Kind = Literal["count", "mean", "pick"]
-LARGEST_ROOT = 32
-"""√d_head, which queries are multiplied by, is taken to be at most this where exactness is judged."""
+ODD_PARTS = (1, 3, 5)
+"""√d_head, which queries are multiplied by, is a power of two times one of these: the power costs no exactness."""
+
+
+def size_of_head(numbers: int) -> int:
+    """Give the smallest d_head for so many numbers whose root queries can be multiplied by."""
+    roots = (odd * 2**power for power in range(16) for odd in ODD_PARTS)
+    return min(root * root for root in roots if root * root >= numbers)
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,27 @@ class Dimension:
 
     query: Affine
     key: Affine
+    query_reach: Fraction | None = None
+    """The largest that the query's number itself can be, where that is less than its parts added up."""
+    key_reach: Fraction | None = None
+
+    @property
+    def size(self) -> Fraction:
+        """The largest that the product can be."""
+        return self._query_size * self._key_size
+
+    @property
+    def _query_size(self) -> Fraction:
+        return self.query.largest if self.query_reach is None else self.query_reach
+
+    @property
+    def _key_size(self) -> Fraction:
+        return self.key.largest if self.key_reach is None else self.key_reach
+
+    def carried_error(self, domain: Domain) -> float:
+        """How far the product can be off for what is off in its factors."""
+        query, key = self.query.error(domain), self.key.error(domain)
+        return float(self._query_size) * key + float(self._key_size) * query + query * key
 
 
 @dataclass(eq=False)
@@ -42,22 +69,20 @@ class PlannedHead:
     carried: list[tuple[Affine, Quantity]] = field(default_factory=list)
 
 
-def score_error(dimensions: tuple[Dimension, ...], domain: Domain) -> float:
-    """Bound how far a score can be from what it means; 0 where every product and sum is exact."""
+def score_error(dimensions: tuple[Dimension, ...], domain: Domain, *, rounding_alone: bool = False) -> float:
+    """Bound how far a score can be from what it means; 0 where every product and sum is exact.
+
+    rounding_alone: leave out what the noise of queries and keys does, where the caller has counted that already.
+    """
     size = Fraction(0)
     grids: list[Fraction | None] = []
     for dimension in dimensions:
         query, key = dimension.query, dimension.key
-        size += query.largest * key.largest
+        size += dimension.size
         exact = query.error(domain) == 0.0 and key.error(domain) == 0.0
         grids.append(query.grid * key.grid if exact and query.grid and key.grid else None)
     known = [grid for grid in grids if grid is not None]
-    if len(known) == len(grids) and (not known or size * LARGEST_ROOT / min(known) < domain.whole):
+    if len(known) == len(grids) and (not known or size * max(ODD_PARTS) / min(known) < domain.whole):
         return 0.0
-    carried = sum(
-        float(d.query.largest) * d.key.error(domain)
-        + float(d.key.largest) * d.query.error(domain)
-        + d.query.error(domain) * d.key.error(domain)
-        for d in dimensions
-    )
-    return carried + (len(dimensions) + 4) * domain.rounding * float(size)
+    carried = sum(dimension.carried_error(domain) for dimension in dimensions)
+    return (0.0 if rounding_alone else carried) + (len(dimensions) + 4) * domain.rounding * float(size)

@@ -5,7 +5,7 @@ below 0. What a head gives is a source of its own: how it hangs together with ot
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -31,6 +31,8 @@ from headstock.programs.values import Value, applied, canonical, in_order, is_nu
 MOST_VALUES = 20_000
 """Different values that an expression may have."""
 
+_NEVER = object()
+"""In place of a value at a point that never occurs."""
 Point = dict[Expression, Value]
 """A value for each source."""
 
@@ -88,6 +90,17 @@ class Values:
             return None
         return [self.at(node, {sources[0]: index}) for index in range(self.domain.max_length)]
 
+    def restrict(self, node: Expression, low: Any, high: Any) -> None:
+        """Remember bounds that a sum of counts keeps, whatever its terms could be each by itself.
+
+        Points outside of them never occur, and are left out of its table.
+        """
+        if isinstance(node, Constant) or all(low <= value <= high for value in self[node]):
+            return
+        self._values[node] = tuple(value for value in self[node] if low <= value <= high)
+        if node in self._tables:
+            self._tables[node] = {point: value for point, value in self._tables[node].items() if low <= value <= high}
+
     def count(self, sources: tuple[Expression, ...]) -> int:
         """Say how many combinations those are at most."""
         return math.prod(len(self[source]) for source in sources)
@@ -119,10 +132,7 @@ class Values:
                     (self.table(part), [where[source] for source in self.sources(part)]) for part in node.arguments
                 ]
                 self._tables[node] = {
-                    point: applied(
-                        node.function, [held[tuple(point[place] for place in places)] for held, places in parts], node
-                    )
-                    for point in self._tuples(sources)
+                    point: applied(node.function, given, node) for point, given in self._looked_up(sources, parts)
                 }
         return self._tables[node]
 
@@ -146,10 +156,16 @@ class Values:
             return set(product(*(self[part] for part in parts)))
         where = {source: place for place, source in enumerate(sources)}
         held = [(self.table(part), [where[source] for source in self.sources(part)]) for part in parts]
-        return {
-            tuple(table[tuple(point[place] for place in places)] for table, places in held)
-            for point in self._tuples(sources)
-        }
+        return {tuple(given) for _, given in self._looked_up(sources, held)}
+
+    def _looked_up(
+        self, sources: tuple[Expression, ...], parts: list[tuple[dict[tuple[Value, ...], Value], list[int]]]
+    ) -> Iterator[tuple[tuple[Value, ...], list[Value]]]:
+        """Give every point that can occur, and what the parts' tables say of it."""
+        for point in self._tuples(sources):
+            given = [held.get(tuple(point[place] for place in places), _NEVER) for held, places in parts]
+            if not any(value is _NEVER for value in given):
+                yield point, given
 
     def _tuples(self, sources: tuple[Expression, ...]) -> Iterator[tuple[Value, ...]]:
         """Give the points as tuples in the order of the sources."""
@@ -175,13 +191,15 @@ class Values:
                 return set(range(least, 1 + (1 if picks_one_at_most(leaves, self) else n)))
             case Aggregate():
                 found = self._together(node)
-                return found if always_picks(_leaves(node.selector), self) else found | {node.default}
+                if always_picks(_leaves(node.selector), self):
+                    return found
+                return _alike([*found, node.default], node)
         raise AssertionError(node)
 
     def _of_map(self, node: Map) -> set[Value]:
         if self.is_followed(node):
-            return set(self.table(node).values())
-        return {applied(node.function, given, node) for given in self.together(node.arguments)}
+            return _alike(self.table(node).values(), node)
+        return _alike((applied(node.function, given, node) for given in self.together(node.arguments)), node)
 
     def _together(self, node: Aggregate) -> set[Value]:
         values, n = self[node.values], self.domain.max_length
@@ -200,6 +218,21 @@ class Values:
             for k in range(1, n + 1)
             for j in range(int((high - low) * k / step) + 1)
         }
+
+
+def _alike(values: Iterable[Value], node: Expression) -> set[Value]:
+    """Give the different values. Raises UserError where True and 1 are among them, or False and 0.
+
+    Python holds the two for equal, so a set has one of them; which, nobody has said.
+    """
+    kinds: dict[Value, bool] = {}
+    for value in values:
+        if kinds.setdefault(value, isinstance(value, bool)) != isinstance(value, bool):
+            raise UserError(
+                f"{node.said} gives {bool(value)} at one place and {int(value)} at another, which count as the same "
+                f"value: let it give one of the two everywhere."
+            )
+    return set(kinds)
 
 
 def _leaves(selector: Selector) -> tuple[Select, ...]:

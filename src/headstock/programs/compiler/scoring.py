@@ -97,14 +97,16 @@ class Scoring:
             factor *= 2
         codes = [*keys.codes.values(), *queries.codes.values()]
         shift = Fraction(int((min(codes) + max(codes)) / 2))
+        key_reach = max(abs(code - shift) for code in keys.codes.values())
+        query_reach = max(abs(code - shift) for code in queries.codes.values())
         key, query = keys.affine.shifted(-shift), queries.affine.shifted(-shift)
         key_squared = self._of.squares(leaf.keys, shift, exact=exact)
         if key_squared is None:
             return None
         start = self._of.plan.start
         dimensions = [
-            Dimension(query.times(2 * factor), key.vanishing(start)),
-            Dimension(Affine({}, -factor), key_squared.affine.vanishing(start)),
+            Dimension(query.times(2 * factor), key.vanishing(start), 2 * factor * query_reach, key_reach),
+            Dimension(Affine({}, -factor), key_squared.affine.vanishing(start), factor, key_reach**2),
         ]
         if start is None:
             return dimensions  # the query's own square moves all its scores alike
@@ -112,7 +114,7 @@ class Scoring:
         if query_squared is None:
             return None
         real = Affine({}, Fraction(1)).vanishing(start)
-        return [*dimensions, Dimension(query_squared.affine.times(-factor), real)]
+        return [*dimensions, Dimension(query_squared.affine.times(-factor), real, factor * query_reach**2, Fraction(1))]
 
     def _equality_gap(self, leaf: Select, keys: Form, queries: Form) -> Fraction | None:
         """Give the smallest difference of codes that are not selected; None where selected is not the same as equal."""

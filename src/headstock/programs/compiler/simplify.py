@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import permutations
 from typing import Any
 
 from headstock.errors import UserError
@@ -183,13 +184,28 @@ class Simplifying:
         product: dict[frozenset[Select], int] = {}
         for left, times in a.items():
             for right, more in b.items():
-                product = _plus(product, {left | right: times * more})
+                together = self._consistent(left | right)
+                if together is not None:
+                    product = _plus(product, {together: times * more})
         if len(product) > MOST_TERMS:
             raise UserError(
                 f"{node.said} has a selector of {len(product)} parts, more than {MOST_TERMS}: put what it compares "
                 f"together by map() first, or count in two steps."
             )
         return product
+
+    def _consistent(self, leaves: frozenset[Select]) -> frozenset[Select] | None:
+        """Leave out a comparison that another of the same two implies; None where two of them never hold together."""
+        kept = set(leaves)
+        for a, b in permutations(leaves, 2):
+            if a.keys is b.keys and a.queries is b.queries and {a, b} <= kept:
+                pairs = list(self._pairs(a))
+                held = [holds(b, key, query) for key, query in pairs if holds(a, key, query)]
+                if not any(held):
+                    return None
+                if all(held):
+                    kept.remove(b)
+        return frozenset(kept)
 
     def _opposite(self, leaf: Select) -> Select:
         return self._node(replace(leaf, predicate=_negation(leaf.predicate), written=f"not {leaf.written}"))  # type: ignore[no-any-return]
@@ -249,7 +265,9 @@ class Simplifying:
 
     def _count(self, selector: Selector, node: Expression) -> Expression:
         terms = self._terms(self._checked(selector, node), node)
-        return self._linear([(self._width(leaves, selector, node), times) for leaves, times in terms.items()], node)
+        total = self._linear([(self._width(leaves, selector, node), times) for leaves, times in terms.items()], node)
+        self.values.restrict(total, 0, self.values.domain.max_length)
+        return total
 
     def _width(self, leaves: frozenset[Select], like: Selector, node: Expression) -> Expression:
         if not leaves and not self.values.domain.causal:
@@ -323,6 +341,8 @@ class Simplifying:
                 if fixed is not False:
                     parts.append((self._width(frozenset(chosen), selector, node), times * worth))
         total = self._linear(parts, node)
+        most = self.values.domain.max_length
+        self.values.restrict(total, min(0, most * min(known)), max(0, most * max(known)))
         if node.default == 0:
             return total
         count = self._count(selector, node)

@@ -20,12 +20,14 @@ def _columns() -> tuple[Expression, Expression, Expression]:
     plus = p.aggregate(is_plus, p.indices, by="best", default=-1)
     own = p.lookup(NUMBER_OF, p.tokens, default=0)
     upper = p.aggregate(p.select(p.indices, p.indices + plus - p.length, "=="), own, by="best", default=0)
-    lower = p.where(p.indices > plus, own, 0)
+    after_plus = p.select(p.indices, plus, ">")
+    lower = p.aggregate(p.offset(0) & after_plus, own, by="best", default=0)
     column = upper + lower
     # A column of 9 hands on what it is handed; the nearest other one to the right decides.
     decides = p.select(column != 9, True, "==") & p.select(p.indices, p.indices, ">")
     carry = p.aggregate(decides, p.where(column > 9, 1, 0), by="best", ties="first", default=0)
-    asked = (p.width(is_plus) == 1) & (plus > 0) & (plus < p.length - 1)
+    last_plus = p.aggregate(is_plus, p.indices, by="best", ties="last", default=-1)
+    asked = (plus == last_plus) & (plus > 0) & (plus < p.length - 1)
     return column, carry, asked
 
 
@@ -57,7 +59,7 @@ def carries() -> Expression:
     return p.where(asked, carry, None)
 
 
-@p.program(vocabulary=DIGITS + "+=" + END, max_length=lambda digits: 3 * digits + 4, modes=(CAUSAL,))
+@p.program(vocabulary=DIGITS + "+=" + END, max_length=lambda digits: 3 * digits + 4, modes=(CAUSAL,), end=END)
 def addition(digits: int = 3) -> Expression:
     """The next token after `12+34=`: the sum's digits from the left, without leading zeros, and then a full stop.
 
@@ -75,13 +77,14 @@ def addition(digits: int = 3) -> Expression:
     equals = p.aggregate(is_equals, p.indices, by="best", default=0)
     end = p.aggregate(p.select(p.tokens, END, "==") & p.up_to_here, p.indices, by="best", default=-1)
     own = p.lookup(NUMBER_OF, p.tokens, default=0)
+    after_plus = p.select(p.indices, plus, ">")
 
     handed_on = p.constant(0)
     answer: list[Expression] = []
     for place in range(digits):
         upper = p.aggregate(_only(plus - 1 - place), own, by="best", default=0)
-        lower = p.aggregate(_only(equals - 1 - place), own, by="best", default=0)
-        column = upper + p.where(equals - 1 - place > plus, lower, 0)
+        lower = p.aggregate(_only(equals - 1 - place) & after_plus, own, by="best", default=0)
+        column = upper + lower
         answer.append((column + (handed_on > 0)) % 10)
         # Of the columns so far the highest that is not 9 decides, for it weighs more than all below it together.
         handed_on = handed_on + 2**place * p.map(_decides, column)

@@ -18,7 +18,7 @@ def sort() -> Expression:
     """
     smaller = p.select(p.tokens, p.tokens, "<")
     same_before = p.select(p.tokens, p.tokens, "==") & p.before
-    rank = p.width(smaller) + p.width(same_before)
+    rank = p.width(smaller | same_before)
     return p.aggregate(p.select(rank, p.indices, "=="), p.tokens, by="best")
 
 
@@ -34,7 +34,7 @@ def sort_freq() -> Expression:
     often = p.width(p.select(p.tokens, p.tokens, "=="))
     more_often = p.select(often, often, ">")
     same_before = p.select(often, often, "==") & p.before
-    rank = p.width(more_often) + p.width(same_before)
+    rank = p.width(more_often | same_before)
     return p.aggregate(p.select(rank, p.indices, "=="), p.tokens, by="best")
 
 
@@ -52,5 +52,5 @@ def most_frequent() -> Expression:
     of_first = p.select(first, True, "==")
     more_often = p.select(often, often, ">")
     same_before = p.select(often, often, "==") & p.before
-    rank = p.width(more_often & of_first) + p.width(same_before & of_first)
+    rank = p.width((more_often | same_before) & of_first)
     return p.aggregate(p.select(rank, p.indices, "==") & of_first, p.tokens, by="best")

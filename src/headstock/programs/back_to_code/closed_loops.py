@@ -12,7 +12,7 @@ from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.programs.back_to_code.domain import Domain, Token, domain_of
 from headstock.programs.back_to_code.function import Function, function_of, refuse_looking_ahead
-from headstock.programs.back_to_code.machine import aligned
+from headstock.programs.back_to_code.machines import aligned
 from headstock.programs.back_to_code.minimise import Numbers, numbered
 from headstock.programs.back_to_code.reading import Deciding, Ties, lowest_of_highest, unsteady
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from headstock.model.transformer import Transformer
 from headstock.programs.back_to_code.domain import AT_MOST, Domain, Overflow, Token, domain_of
 from headstock.programs.back_to_code.function import Function, function_of, refuse_looking_ahead
-from headstock.programs.back_to_code.machine import aligned
+from headstock.programs.back_to_code.machines import aligned
 from headstock.programs.back_to_code.reading import Ties, Told, read
 from headstock.programs.back_to_code.suffixes import answered, fewest_endings, window_of
 

@@ -1,5 +1,6 @@
 """The smallest machine: it says what the model says, and no machine with fewer states does."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from headstock.errors import UserError
 from headstock.programs.back_to_code import Function, machine
 from headstock.programs.back_to_code.domain import Domain
-from headstock.programs.back_to_code.machine import answered
+from headstock.programs.back_to_code.machines import answered
 from headstock.programs.back_to_code.minimise import smallest
 from headstock.programs.handmade import aab
 from tests.programs.back_to_code.functions import Ids, foretelling, lively, of_table, running, sequences, tables
@@ -103,6 +104,14 @@ def test_a_start_token_slides_out_of_a_window_like_any_other() -> None:
         assert [found(ids) for ids in ids_bq.tolist()] == said
 
 
+def test_before_any_token_nothing_is_said_unless_a_sequence_comes_back_there() -> None:
+    longer = foretelling(lambda ids: int(len(ids) > 1), vocab_size=2, context=3)
+    found = machine(longer, names="ab")
+    assert found.answers == (None, 0, 1)
+    assert str(found).splitlines()[1] == "0            1     1"
+    assert machine(aab.model()).answers[0] == 0
+
+
 def test_tokens_that_are_only_said_need_no_column() -> None:
     function = foretelling(lambda ids: 2 + ids[-1], vocab_size=4, context=3)
     found = machine(function, alphabet="ab", names="abxy")
@@ -139,10 +148,17 @@ def test_a_model_is_left_as_it_was() -> None:
 
 def test_a_machine_that_remembers_more_than_its_window_is_a_defect() -> None:
     domain = Domain(alphabet=(0, 1), longest=1, context=1, endless=True)
-    bounded = smallest({1: torch.tensor([0, 1]).numpy()}, domain)
+    bounded = smallest({1: np.array([0, 1])}, domain)
     bounded.steps[:] = [[0, 1], [1, 1]]  # b for ever after one b
     with pytest.raises(RuntimeError, match="remembers more"):
         answered(bounded, domain)
+
+
+def test_a_machine_that_answers_otherwise_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    dull = smallest({1: np.array([0, 0])}, Domain(alphabet=(0, 1), longest=1, context=1, endless=True))
+    monkeypatch.setattr("headstock.programs.back_to_code.machines.smallest", lambda *_: dull)
+    with pytest.raises(RuntimeError, match="defect"):
+        machine(aab.model())
 
 
 def test_functions_of_ones_own_are_read_like_models() -> None:
