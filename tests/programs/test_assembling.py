@@ -59,7 +59,7 @@ def _scores(blueprint: Blueprint) -> torch.Tensor:
     return blueprint.build().run_with_cache(torch.tensor([[0, 0]]), names=name)[1][name]
 
 
-@given(st.sampled_from([1, 4, 9, 16, 25, 36, 64, 256]), st.data())
+@given(st.sampled_from([1, 2, 4, 5, 9, 16, 49, 64]), st.data())
 def test_scores_of_whole_numbers_are_whole_numbers_exactly(d_head, data):
     whole = st.lists(st.integers(-200, 200), min_size=1, max_size=min(d_head, 8))
     looks = data.draw(whole)
@@ -68,25 +68,15 @@ def test_scores_of_whole_numbers_are_whole_numbers_exactly(d_head, data):
     assert (_scores(_scoring(looks, offers, d_head)) == expected).all()
 
 
-def test_scores_of_whole_numbers_are_not_promised_to_be_whole_from_a_head_of_49_on():
-    ids = torch.tensor([[0, 0]])
-    model = _scoring([1.0], [1.0], 49).build()
-    found = []
-    for n in range(1, 100):
-        model.blocks[0].mixer.key.weight.data[0, 0] = n
-        found.append(model.run_with_cache(ids, names=["blocks.0.attn.hook_attn_scores"])[1])
-    assert any((one["blocks.0.attn.hook_attn_scores"] != n).any() for n, one in enumerate(found, 1))
-
-
-@given(st.sampled_from([1, 4, 9, 49, 169]), st.floats(-1e3, 1e3, width=32, allow_subnormal=False))
-def test_a_score_of_zero_is_zero_exactly_for_every_square_head(d_head, weight):
+@given(st.sampled_from([1, 2, 5, 9, 49]), st.floats(-1e3, 1e3, width=32, allow_subnormal=False))
+def test_a_score_of_zero_is_zero_exactly_for_every_size_of_head(d_head, weight):
     assert (_scores(_scoring([0.0], [weight], d_head)) == 0).all()
     if d_head > 1:
         assert (_scores(_scoring([1, -1], [weight, weight], d_head)) == 0).all()
 
 
-@pytest.mark.parametrize(("numbers", "size"), [(0, 1), (1, 1), (2, 4), (4, 4), (5, 9), (9, 9), (10, 16)])
-def test_a_head_takes_the_smallest_square_that_holds_its_numbers(numbers, size):
+@pytest.mark.parametrize(("numbers", "size"), [(0, 1), (1, 1), (2, 2), (5, 5)])
+def test_a_head_is_as_large_as_its_numbers_need(numbers, size):
     head = Head("wide", (), (), (Reading({"x": 1}),) * numbers, ({"x": 1},) * numbers)
     blueprint = Blueprint(("x",), ("a",), 1, ({},), None, (Layer((head,)),), (Reading({}),), causal=True)
     assert blueprint.head_size == blueprint.config().d_head == size
@@ -94,7 +84,7 @@ def test_a_head_takes_the_smallest_square_that_holds_its_numbers(numbers, size):
 
 def test_divided_scores_leave_the_weights_as_they_are_written():
     written = _scoring([3.0], [1.0], 4)
-    assert written.build().blocks[0].mixer.query.weight[0, 0] == 6
+    assert (_scores(written) == 3).all()
     divided = replace(written, divide_scores=True)
     assert divided.build().blocks[0].mixer.query.weight[0, 0] == 3
     assert (_scores(divided) == 1.5).all()

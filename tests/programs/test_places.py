@@ -44,7 +44,12 @@ def test_a_place_knows_the_name_that_its_line_gives() -> None:
 
 
 def test_a_comparison_gives_no_name() -> None:
-    assert [p.indices == 0][0].place.assigned == ""
+    indices = p.indices
+    compared = [
+        indices == 0,
+    ]
+    assert compared[0].place.text == "indices == 0,"
+    assert compared[0].place.assigned == ""
 
 
 def test_a_line_that_is_not_in_a_file_has_no_text() -> None:

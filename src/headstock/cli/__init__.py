@@ -16,6 +16,7 @@ from headstock import __version__
 from headstock.cli.catalogue import list_what_there_is
 from headstock.cli.check import check
 from headstock.cli.compare import compare
+from headstock.cli.compile_program import compile_program
 from headstock.cli.complaints import sentence, unwritable
 from headstock.cli.cost import cost
 from headstock.cli.diagnose import doctor
@@ -23,6 +24,7 @@ from headstock.cli.evaluate import evaluate
 from headstock.cli.generate import generate
 from headstock.cli.inspect import inspect
 from headstock.cli.options import invocation
+from headstock.cli.run_program import run_program
 from headstock.cli.runs import runs
 from headstock.cli.show import show
 from headstock.cli.study import study
@@ -40,6 +42,8 @@ EXAMPLES = {
     "eval": "headstock eval runs/mine --split held-out",
     "generate": 'headstock generate runs/mine "The yield statement" --tokens 40 --temperature 0.8',
     "inspect": 'headstock inspect runs/mine "The yield statement" -o maps.html',
+    "compile": "headstock compile sort --vocab abcd --max-length 20 -o compiled/sort",
+    "run": "headstock run compiled/sort dab",
     "check": "headstock check softmax+rope",
     "cost": "headstock cost softmax differential linear --lengths 256,512,1024",
     "list": "headstock list variants",
@@ -90,6 +94,8 @@ def _app() -> App:
         "eval": evaluate,
         "generate": generate,
         "inspect": inspect,
+        "compile": compile_program,
+        "run": run_program,
         "check": check,
         "cost": cost,
         "list": list_what_there_is,

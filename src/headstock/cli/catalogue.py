@@ -12,19 +12,23 @@ from headstock.errors import UserError
 
 def list_what_there_is(
     what: Annotated[
-        Literal["variants", "tasks", "studies", "instruments"] | None,
+        Literal["variants", "tasks", "programs", "studies", "instruments"] | None,
         Parameter(help="One of the lists alone [default: all]."),
     ] = None,
     /,
     *,
     as_json: AsJson = False,
 ) -> int:
-    """List the variants that can be compared, with every key that can be set, tasks, studies and instruments."""
+    """List the variants that can be compared, with every key that can be set, tasks, programs, studies and
+    instruments.
+    """
     found: dict[str, Any] = {}
     if what in (None, "variants"):
         found["variants"] = _variants()
     if what in (None, "tasks"):
         found["tasks"] = _tasks()
+    if what in (None, "programs"):
+        found["programs"] = _programs()
     if what in (None, "studies"):
         found["studies"] = _studies()
     if what in (None, "instruments"):
@@ -34,6 +38,7 @@ def list_what_there_is(
         return 0
     blocks = _variants_laid_out(found["variants"]) if "variants" in found else []
     blocks += _tasks_laid_out(found["tasks"]) if "tasks" in found else []
+    blocks += _programs_laid_out(found["programs"]) if "programs" in found else []
     blocks += _studies_laid_out(found["studies"]) if "studies" in found else []
     blocks += _instruments_laid_out(found["instruments"]) if "instruments" in found else []
     print("\n\n".join(blocks))
@@ -100,6 +105,28 @@ def _tasks() -> list[dict[str, Any]]:
         }
         for name in tasks.names()
     ]
+
+
+def _programs() -> list[dict[str, Any]]:
+    from headstock.programs import zoo
+
+    found = []
+    for name, make in zoo.PROGRAMS.items():
+        one = make()
+        found.append(
+            {
+                "name": name,
+                "meaning": next(iter(one.says.splitlines()), ""),
+                "choices": [
+                    {"key": key, "default": choice.default}
+                    for key, choice in inspect.signature(make).parameters.items()
+                ],
+                "vocabulary": list(one.vocabulary),
+                "max_length": one.max_length,
+                "modes": list(one.modes),
+            }
+        )
+    return found
 
 
 def _studies() -> list[dict[str, Any]]:
@@ -175,6 +202,21 @@ def _tasks_laid_out(tasks: list[dict[str, Any]]) -> list[str]:
         "A task is NAME[,key=value...], such as text,context=128; `headstock show TASK` tells all of one.",
         "Tasks, with their options and what these are where they are not given\n" + columns(rows, indent="  "),
     ]
+
+
+def _programs_laid_out(programs: list[dict[str, Any]]) -> list[str]:
+    rows = []
+    for program in programs:
+        names = [str(token) for token in program["vocabulary"]]
+        tokens = ("" if all(len(name) == 1 for name in names) else " ").join(names) or "any"
+        name = ",".join([program["name"], *(f"{one['key']}={one['default']}" for one in program["choices"])])
+        rows.append([name, ", ".join(program["modes"]), tokens, program["meaning"]])
+    said = (
+        "A program is compiled by `headstock compile NAME[,key=value...] -o DIR`; FILE.py:NAME is one of your own. The "
+        "first of its modes is the usual one, and --vocab gives it other tokens."
+    )
+    heads = ["program", "modes", "vocabulary", "what it computes"]
+    return [filled(said), "Programs\n" + columns([heads, *rows], indent="  ")]
 
 
 def _studies_laid_out(studies: list[dict[str, Any]]) -> list[str]:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from headstock.cli.layout import print_json, results_alone
 from headstock.cli.options import AsJson, Device, device_named
 from headstock.cli.train import metrics_table
+from headstock.errors import UserError
 
 
 def evaluate(
@@ -29,9 +30,14 @@ def evaluate(
     """
     from headstock.comparison.single import open_model, refuse_misfit, task_of
     from headstock.model.mixers import told_of
+    from headstock.programs.vocabulary import holds_program
     from headstock.tasks import parse
     from headstock.training import evaluation
 
+    if task is None and holds_program(folder):
+        raise UserError(
+            f"{folder} holds a compiled program, which no task was set: run it by headstock run, or name a task."
+        )
     splits: tuple[Literal["held-out", "train"], ...] = ("held-out", "train") if split is None else (split,)
     with results_alone():
         model = open_model(folder, device_named(device))

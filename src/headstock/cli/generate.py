@@ -34,11 +34,13 @@ def generate(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> int:
-    """Let a model go on with a text, in the tokens it was trained with."""
+    """Let a model go on with a text, in the tokens it was trained with; or a compiled program, in its own."""
     import torch
 
+    from headstock.cli.generate_program import generate_by_program, refuse_draws
     from headstock.comparison.single import open_model
     from headstock.model.mixers import told_of
+    from headstock.programs.vocabulary import holds_program
     from headstock.tasks.tokenizers import load
 
     if tokens is not None and tokens < 1:
@@ -47,6 +49,10 @@ def generate(
         raise UserError(f"--seed is {seed}: give 0 or more.")
     if stop == "":
         raise UserError("--stop is empty: give the text that generation ends before.")
+    if holds_program(folder):
+        refuse_draws(slide, temperature, top_k, top_p)
+        named = device_named(device)
+        return generate_by_program(folder, prompt, tokens=tokens, stop=stop, device=named, as_json=as_json)
     with results_alone():
         model = open_model(folder, device_named(device))
     tokenizer = load(folder)

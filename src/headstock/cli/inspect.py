@@ -49,7 +49,7 @@ def inspect(
 ) -> int:
     """Read a text with a model: what it expects after each token, and where each head looks.
 
-    Nothing is added to the text, such as a token of a start: the tokens printed are all that the model reads.
+    The tokens printed are all that the model reads: nothing is added to the text but the start token of a program.
     """
     if top < 1:
         raise UserError(f"--top is {top}: give 1 or more.")

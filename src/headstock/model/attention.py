@@ -40,10 +40,17 @@ def masked_logsumexp(scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Tensor
     return total.masked_fill(~sees_something, -math.inf)
 
 
-def dot_products(q_bhqd: Queries, k_bhkd: Keys, visible: Visible, soft_cap: float | None = None) -> Scores:
-    """Scores q·k/√d, capped if asked, less ALiBi's penalty if there is one, in float32 or wider; 0 for width 0."""
+def dot_products(
+    q_bhqd: Queries, k_bhkd: Keys, visible: Visible, soft_cap: float | None = None, scale: float | None = None
+) -> Scores:
+    """Scores q·k/√d, capped if asked, less ALiBi's penalty if there is one, in float32 or wider; 0 for width 0.
+
+    `scale` multiplies q·k, 1/√d where not given.
+    """
     width = q_bhqd.shape[-1]
-    scores = wide(q_bhqd) @ wide(k_bhkd).transpose(-1, -2) * (1 / math.sqrt(width) if width else 1.0)
+    if scale is None:
+        scale = 1 / math.sqrt(width) if width else 1.0
+    scores = wide(q_bhqd) @ wide(k_bhkd).transpose(-1, -2) * scale
     if soft_cap is not None:
         scores = soft_cap * torch.tanh(scores / soft_cap)
     return scores if visible.penalty_bhqk is None else scores + visible.penalty_bhqk

@@ -6,7 +6,6 @@ power of 4, and where scores are sums of whole numbers that the dtype holds also
 exact 0 stays one for every d_head.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,6 +56,7 @@ def config_of_blueprint(blueprint: "Blueprint") -> ModelConfig:
         n_layers=len(layers),
         n_heads=max((len(layer.heads) for layer in layers), default=0) or 1,
         d_head=blueprint.head_size,
+        scale_scores=blueprint.divide_scores,
         qkv_bias=always or _any_constant(projected),
         output_bias=always or any(any(layer.attention_adds.values()) for layer in layers),
         causal=blueprint.causal,
@@ -100,7 +100,7 @@ def weights_of(blueprint: "Blueprint") -> dict[str, Tensor]:
     if blueprint.places is not None:
         found["position.weight"] = _rows(blueprint.places, at)
     for index, layer in enumerate(blueprint.layers):
-        for name, weight in _attention(layer, config, at, blueprint.divide_scores).items():
+        for name, weight in _attention(layer, config, at).items():
             found[f"blocks.{index}.mixer.{name}"] = weight
         for name, weight in _feedforward(layer, config, at).items():
             found[f"blocks.{index}.feedforward.{name}"] = weight
@@ -111,17 +111,16 @@ def weights_of(blueprint: "Blueprint") -> dict[str, Tensor]:
     return found
 
 
-def _attention(layer: "Layer", config: ModelConfig, at: dict[str, int], divided: bool) -> dict[str, Tensor]:
+def _attention(layer: "Layer", config: ModelConfig, at: dict[str, int]) -> dict[str, Tensor]:
     size, inner = config.d_head, config.n_heads * config.d_head
     maps = {name: _zeros(inner, config.d_model) for name in ("query", "key", "value")}
     biases = {name: _zeros(inner) for name in maps}
     output_me = _zeros(config.d_model, inner)
     for number, head in enumerate(layer.heads):
         for name, readings in (("query", head.looks_for), ("key", head.offers), ("value", head.carries)):
-            scale = math.sqrt(size) if name == "query" and not divided else 1.0
             own = slice(number * size, number * size + len(readings))
-            maps[name][own] = scale * _rows([reading.columns for reading in readings], at)
-            biases[name][own] = scale * _constants(readings)
+            maps[name][own] = _rows([reading.columns for reading in readings], at)
+            biases[name][own] = _constants(readings)
         own = slice(number * size, number * size + len(head.writes))
         output_me[:, own] = _rows(head.writes, at).T
     found = {f"{name}.weight": weight for name, weight in maps.items()} | {"output.weight": output_me}

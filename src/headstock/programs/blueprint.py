@@ -4,7 +4,6 @@ What a compiler ends in and a person writes. It holds numbers and names, knows n
 does not fit together, naming the layer, the head and the column. `build` turns it into a Transformer.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -94,10 +93,9 @@ class Blueprint:
     """What each token id's logit reads; may be left empty if tied."""
     causal: bool
     d_head: int | None = None
-    """Size of a head. None takes the smallest square number that holds every head: its root is whole, so weights of
-    queries can be multiplied by it, and the model's own 1/√d_head undoes that."""
+    """Size of a head; None takes what the largest head needs."""
     divide_scores: bool = False
-    """Leave weights of queries as they are written, so that the model divides scores by √d_head."""
+    """Let the model divide scores by √d_head, as it does where nothing else is said."""
     tied: bool = False
     """The logits read what the tokens' embeddings hold: a logit is the residual times the token's embedding."""
     biases: Literal["always"] | None = None
@@ -112,7 +110,7 @@ class Blueprint:
         if self.d_head is not None:
             return self.d_head
         most = max((head.numbers for layer in self.layers for head in layer.heads), default=1)
-        return (math.isqrt(max(most, 1) - 1) + 1) ** 2
+        return max(most, 1)
 
     @property
     def readings_of_logits(self) -> tuple[Reading, ...]:

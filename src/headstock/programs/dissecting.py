@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from headstock.programs.anatomy import Anatomy, ColumnPart, HeadPart, Held, Term, Traced, UnitPart
 from headstock.programs.compiler.allocate import Allocation
@@ -125,22 +126,16 @@ class _Dissection:
     def _units(self) -> tuple[UnitPart, ...]:
         """Group neighbouring units of one line and one purpose; those that clear columns come last in a layer."""
         lines: dict[tuple[int, str], list[str]] = {}
-        for unit in self.built.schedule.units:
-            lines.setdefault((unit.time // 2 - 1, unit.name), []).append(_line(unit.place))
+        for planned in self.built.schedule.units:
+            lines.setdefault((planned.time // 2 - 1, planned.name), []).append(_line(planned.place))
         parts: list[UnitPart] = []
         for layer, made in enumerate(self.built.blueprint.layers):
-            taken: Counter[str] = Counter()
             for place, unit in enumerate(made.units):
-                known = lines.get((layer, unit.name), [])
-                line = known[taken[unit.name]] if taken[unit.name] < len(known) else ""
-                taken[unit.name] += 1
-                if not known:
-                    line = self._line_of_cleared(2 * (layer + 1), unit.writes)
+                waiting = lines.get((layer, unit.name))
+                line = waiting.pop(0) if waiting else self._line_of_cleared(2 * (layer + 1), unit.writes)
                 last = parts[-1] if parts else None
-                if last is not None and (last.layer, last.name, last.line, last.last) == (
-                    *(layer, unit.name, line, place - 1),
-                ):
-                    parts[-1] = UnitPart(layer, last.first, place, unit.name, line)
+                if last is not None and (last.layer, last.name, last.line) == (layer, unit.name, line):
+                    parts[-1] = replace(last, last=place)
                 else:
                     parts.append(UnitPart(layer, place, place, unit.name, line))
         return tuple(parts)

@@ -1,4 +1,4 @@
-"""What explains one run of a compiled model. Knows nothing of models; set as text and as a page in files beside this one."""
+"""What explains one run of a compiled model, as values. Set as text and as a page in the files beside this one."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -96,7 +96,8 @@ class Explanation:
     @property
     def n_layers(self) -> int:
         """How many layers the model has."""
-        return max((part.layer + 1 for part in (*(head.part for head in self.heads), *self.units)), default=0)
+        layers = [head.part.layer for head in self.heads] + [part.layer for part in self.units]
+        return max(layers, default=-1) + 1
 
     def __str__(self) -> str:
         from headstock.programs.explanation_text import text_of

@@ -33,7 +33,8 @@ def page_of(one: Explanation) -> str:
         rows = [[part.part, part.line, f"{part.largest:.2g}"] for part in one.moved]
         parts.append(_table("Weights that have moved", ["part", "line", "largest change"], _plain(rows)))
     return (
-        f'<div class="hs-explained"><style>{_STYLE}</style><p><b>{escape(one.title)}</b></p>{notes}{"".join(parts)}</div>'
+        f'<div class="hs-explained"><style>{_STYLE}</style><p><b>{escape(one.title)}</b></p>'
+        f"{notes}{''.join(parts)}</div>"
     )
 
 

@@ -68,11 +68,6 @@ def _refuse_sizes(blueprint: "Blueprint") -> None:
     d_head = blueprint.d_head
     if d_head is not None and d_head < 1:
         raise UserError(f"d_head is {d_head}: give at least 1.")
-    if d_head is not None and not blueprint.divide_scores and math.isqrt(d_head) ** 2 != d_head:
-        raise UserError(
-            f"d_head is {d_head}, whose root is no whole number, so scores would be rounded: choose a square, such as "
-            f"{(math.isqrt(d_head) + 1) ** 2}, or let the model divide them by divide_scores=True."
-        )
     vocabulary = len(blueprint.vocabulary)
     if len(blueprint.tokens) != vocabulary:
         raise UserError(

@@ -24,9 +24,7 @@ from headstock.programs.reading_out import Readout
 from headstock.programs.record import Record
 from headstock.programs.size import SizeReport, size_of
 from headstock.programs.values import Value
-from headstock.programs.vocabulary import save_vocabulary
-
-FILE_NAME = "program.json"
+from headstock.programs.vocabulary import RECORD, save_vocabulary
 
 
 @dataclass(eq=False)
@@ -107,22 +105,17 @@ class _Beside:
 
     def save(self, folder: Path) -> None:
         save_vocabulary(self._record.readout, folder)
-        (folder / FILE_NAME).write_text(self._text, encoding="utf-8")
-
-
-def holds_program(folder: str | Path) -> bool:
-    """Whether a folder holds a compiled program."""
-    return (Path(folder) / FILE_NAME).is_file()
+        (folder / RECORD).write_text(self._text, encoding="utf-8")
 
 
 def read_record(folder: str | Path) -> Record:
     """Read program.json alone. Raises UserError where it is missing, damaged, or of another kind or version."""
-    path = Path(folder) / FILE_NAME
+    path = Path(folder) / RECORD
     if not path.parent.is_dir():
         raise UserError(f"there is no folder {folder}: give one that a compiled program was saved in.")
     if not path.exists():
         raise UserError(
-            f"{folder} holds no compiled program: {FILE_NAME} is not in it; compile one by headstock compile, or open "
+            f"{folder} holds no compiled program: {RECORD} is not in it; compile one by headstock compile, or open "
             f"a model without a program by headstock.load."
         )
     held = read_json(path, "the record of a compiled program")
@@ -175,6 +168,6 @@ def _refuse_another(folder: str | Path, record: Record, model: Transformer) -> N
     )
     if not fits:
         raise UserError(
-            f"{folder} holds another model than its {FILE_NAME} tells of, so its answers cannot be read: put the model "
+            f"{folder} holds another model than its {RECORD} tells of, so its answers cannot be read: put the model "
             f"back that was compiled, or compile {record.program} again."
         )

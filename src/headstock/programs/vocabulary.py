@@ -6,21 +6,30 @@ itself. The library knows no token that can only be written: it takes `None` for
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headstock.checkpoints.files import write_atomically
-from headstock.programs.reading_out import Readout
 from headstock.programs.values import shown
 
+if TYPE_CHECKING:
+    from headstock.programs.reading_out import Readout
+
 FILE_NAME = "tokenizer.json"
+RECORD = "program.json"
+"""What a folder with a compiled program has besides."""
 
 
-def by_characters(readout: Readout) -> bool:
+def holds_program(folder: Path) -> bool:
+    """Whether a folder holds a compiled program."""
+    return (folder / RECORD).is_file()
+
+
+def by_characters(readout: "Readout") -> bool:
     """Whether a text is read a token a character; else words are parted by white space."""
     return all(len(shown(token)) == 1 for token in readout.domain.vocabulary)
 
 
-def library_tokenizer(readout: Readout) -> Any:
+def library_tokenizer(readout: "Readout") -> Any:
     """Give a tokenizer of the `tokenizers` library."""
     import tokenizers as library
     from tokenizers import decoders, models, pre_tokenizers, processors
@@ -42,7 +51,7 @@ def library_tokenizer(readout: Readout) -> Any:
     return made
 
 
-def save_vocabulary(readout: Readout, folder: Path) -> None:
+def save_vocabulary(readout: "Readout", folder: Path) -> None:
     """Write tokenizer.json into a folder. Raises UserError where that cannot be."""
     content = library_tokenizer(readout).to_str(pretty=True).encode()
     write_atomically(folder / FILE_NAME, lambda beside: beside.write_bytes(content))

@@ -40,12 +40,11 @@ def in_written_order(output: Expression) -> list[Named]:
     words: set[type] = set()
     for node in order:
         if isinstance(node, (Tokens, Indices, Length)):
-            if type(node) in words and node is not output:
-                continue
+            has_name = type(node) not in words
             words.add(type(node))
-        elif isinstance(node, Constant) and node is not output:
-            continue
-        elif node is not output and not node.given_name and not _is_shared(node, users):
+        else:
+            has_name = not isinstance(node, Constant) and (bool(node.given_name) or _is_shared(node, users))
+        if not has_name and node is not output:
             continue
         name = _unique(_name(node, users, is_output=node is output), assigned)
         assigned.add(name)
@@ -126,7 +125,7 @@ def _name(node: Expression, users: Users, *, is_output: bool) -> str:
 def _is_part_of_its_line(node: Expression, users: Users) -> bool:
     """Whether another expression of the same line is computed from it, not at once but by way of another line.
 
-    So it is with an argument of a function that a line calls; a loop that builds upon its own last turn goes no such way.
+    So it is with an argument of a function that a line calls, and not with a loop that builds upon its own last turn.
     """
     waiting = [user for user, place in users.get(id(node), ()) if place != node.place]
     seen: set[int] = set()

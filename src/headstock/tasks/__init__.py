@@ -3,16 +3,15 @@
 Importing this, listing the tasks and refusing an unknown name cost no import of torch; making a task does.
 """
 
-import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from headstock.errors import UserError, near_name
-from headstock.tasks import corpora
-from headstock.tasks.options import Option, Value, share, tokenizer_name, whole
+from headstock.tasks import corpora, program_options
+from headstock.tasks.options import Option, Value, parts, share, tokenizer_name, whole
 
 if TYPE_CHECKING:
     from headstock.tasks.base import Task
@@ -30,6 +29,8 @@ class Entry:
     class_name: str
     """Called with every option by keyword, read; the defaults are written here and nowhere else."""
     options: tuple[Option, ...]
+    completed: Callable[[Mapping[str, Value]], Mapping[str, Value]] = dict
+    """Options as given → options whose names are all among these, what follows from others filled in."""
 
 
 _ENTRIES = {
@@ -77,6 +78,34 @@ _ENTRIES = {
                 Option("vocabulary", 64, "different tokens", whole(2)),
             ),
         ),
+        Entry(
+            "program",
+            "say what a program of the zoo gives at every position of a random sequence",
+            "headstock.tasks.program",
+            "ProgramTask",
+            (
+                Option(
+                    "name",
+                    "hist",
+                    "a name of `headstock list programs`; the program's own choices are written as options too",
+                    program_options.program_name,
+                ),
+                Option("length", program_options.OWN, "tokens of a sequence; own is as the program says", whole(1)),
+                Option(
+                    "vocab",
+                    program_options.OWN,
+                    "the tokens: abcd is four characters, 1,,2,,3 whole numbers, red,,green words",
+                    program_options.vocabulary,
+                ),
+                Option(
+                    "causal",
+                    program_options.OWN,
+                    "whether a position sees only what stands before it; own is true where the program has that mode",
+                    program_options.yes_or_no,
+                ),
+            ),
+            program_options.completed,
+        ),
     )
 }
 
@@ -93,7 +122,7 @@ def about(name: str) -> Entry:
     return _ENTRIES[name]
 
 
-def get(name: str, **options: str | int | float) -> "Task":
+def get(name: str, /, **options: str | int | float) -> "Task":
     """Make a task; options left out take their defaults, and strings are read as on the command line.
 
     A task is a value: asking again gives the one already made, unless a file it reads has changed since.
@@ -101,10 +130,11 @@ def get(name: str, **options: str | int | float) -> "Task":
     """
     entry = about(name)
     known = {option.name: option for option in entry.options}
-    for given in options:
+    said = entry.completed(options)
+    for given in said:
         if given not in known:
             raise UserError(f"the task {name} has no option {given!r}: {near_name(given, known)}")
-    values = tuple((key, option.read(key, options.get(key, option.default))) for key, option in known.items())
+    values = tuple((key, option.read(key, said.get(key, option.default))) for key, option in known.items())
     return _made(entry, values, tuple(known[key].state(value) for key, value in values))
 
 
@@ -113,9 +143,7 @@ def parse(spec: str) -> "Task":
 
     `parse(task.spec)` makes the same task. Raises UserError as `get` does.
     """
-    # A comma pair is a comma of the value: left to right, so that "a,,,b" is "a," and then "b".
-    parts = [part.replace(",,", ",") for part in re.findall(r"(?:^|,)((?:[^,]|,,)*)", spec)]
-    name, *pairs = (part.strip() for part in parts)
+    name, *pairs = (part.strip() for part in parts(spec))
     options: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = (piece.strip() for piece in pair.partition("="))

@@ -14,6 +14,12 @@ from headstock.errors import UserError, near_name
 Value = str | int | float
 
 
+def parts(line: str) -> list[str]:
+    """Split a line at its commas; a comma of a value is written twice."""
+    # A comma pair is a comma of the value: left to right, so that "a,,,b" is "a," and then "b".
+    return [part.replace(",,", ",") for part in re.findall(r"(?:^|,)((?:[^,]|,,)*)", line)]
+
+
 def never_changes(value: Value) -> Hashable:
     """Say that what an option stands for is decided by its value, as everything but a path is."""
     return None

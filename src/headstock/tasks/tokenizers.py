@@ -22,6 +22,7 @@ from torch import Tensor
 
 from headstock.checkpoints.files import write_atomically
 from headstock.errors import UserError, near_name
+from headstock.programs.vocabulary import holds_program
 from headstock.tasks.files import remembered
 from headstock.tasks.options import tokenizer_name
 
@@ -221,7 +222,14 @@ def make(name: str, text: str) -> Tokenizer:
 
 
 def load(folder: Path) -> Tokenizer:
-    """Read a tokenizer that `save` wrote; raises UserError for a missing, damaged or foreign tokenizer.json."""
+    """Read a tokenizer that `save` wrote, or that of a compiled program, which its own record says better.
+
+    Raises UserError for a missing, damaged or foreign tokenizer.json.
+    """
+    if holds_program(folder):
+        from headstock.tasks.program_tokens import load_program_tokens
+
+        return load_program_tokens(folder)
     path = folder / FILE_NAME
     try:
         content = path.read_bytes()

@@ -18,6 +18,7 @@ from tests.programs.back_to_code.test_whole import sorting
 
 GCC = shutil.which("gcc")
 needs_gcc = pytest.mark.skipif(GCC is None, reason="needs gcc")
+NO_WORDS = {"named with blanks": ["a b", "c"], "named by comments": ["*/", "c"]}
 ODD = ["a", '"', "\\", "?", "'", "%"]
 FORMS: dict[str, Callable[..., Any]] = {"machine": machine, "lookup": lookup}
 Case = tuple[Any, list[list[str]], list[list[str]]]
@@ -58,7 +59,7 @@ def foretold(form: str, kind: str) -> Case:
         )
     else:  # names that are no words are written as ids
         model = of_table({ids: sum(ids) % 2 for ids in sequences(2, 3)}, 2, 3)
-        names, choices, lines = ["0", "1"], {"names": ["a b", "*/"]}, sequences(2, 3)
+        names, choices, lines = ["0", "1"], {"names": NO_WORDS[kind]}, sequences(2, 3)
     start = [1] if kind == "started" else []
     said = answers_of(model, names, lines, start)
     return FORMS[form](model, **choices), [[names[at] for at in ids] for ids in lines], said
@@ -78,7 +79,7 @@ def looped() -> Case:
     return closed_loop(model, prompts), [list(map(str, ids)) for ids in prompts], [list(map(str, ids)) for ids in said]
 
 
-KINDS = ["by hand", "sliding", "started", "oddly named", "not named"]
+KINDS = ["by hand", "sliding", "started", "oddly named", *NO_WORDS]
 CASES = [
     pytest.param(lambda form=form, kind=kind: foretold(form, kind), id=f"{form}-{kind}")
     for form in FORMS

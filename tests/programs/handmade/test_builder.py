@@ -88,7 +88,7 @@ def test_a_refusal_names_the_call_and_changes_nothing(call, said):
         ({"columns": []}, "the model has no columns"),
         ({"vocabulary": "aa"}, "token 'a' is named twice"),
         ({"context": 0}, "the context is 0"),
-        ({"d_head": 8}, "whose root is no whole number"),
+        ({"d_head": 0}, "d_head is 0"),
     ],
 )
 def test_what_cannot_begin_is_refused_at_once(given, said):

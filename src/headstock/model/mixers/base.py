@@ -179,6 +179,8 @@ class HeadMixer(Mixer):
         super().__init__(config, layer)
         sizes = self.heads = self.sizes(config)
         self.scale_scores = config.scale_scores
+        self.score_scale: float | None = None
+        """What q·k is multiplied by, for a mixer that does so itself; 1/√d where not said."""
         self.turns = config.position in ROTARY
         width, bias = config.d_model, config.qkv_bias
         self.query = self.key = self.value = self.gate = self.output = None
@@ -256,8 +258,8 @@ class HeadMixer(Mixer):
         if frame.rotation is not None:
             q = hooks.by_position("hook_rot_q", frame.rotation.of_queries(q))
             k = hooks.by_position("hook_rot_k", frame.rotation.of_keys(k))
-        if not self.scale_scores:
-            q = q * math.sqrt(sizes.key_size)  # which every evaluation divides by
+        if not self.scale_scores and self.score_scale is None:
+            q = q * math.sqrt(sizes.key_size)  # which this mixer's evaluations divide by
         gates = None
         if self.gate is not None:
             read_bqm = source_bkm if self.keeps_gates else x_bqm
@@ -298,7 +300,7 @@ class ScoreMixer(HeadMixer):
 
     def score(self, q_bhqd: Queries, k_bhkd: Keys, visible: Visible) -> Scores:
         """Score each key for each query: q·k/√d, capped where a soft cap is asked for, less ALiBi's penalty."""
-        return dot_products(q_bhqd, k_bhkd, visible, self.soft_cap)
+        return dot_products(q_bhqd, k_bhkd, visible, self.soft_cap, self.score_scale)
 
     def scores_of(self, heads: Heads) -> Scores:
         """Score each key for each query of one forward pass. A mixer whose gates move scores overrides this."""

@@ -10,7 +10,6 @@ from headstock.errors import UserError
 from headstock.programs.blueprint import Blueprint, Head, Layer, Reading, Unit
 from headstock.programs.compiler.allocate import Allocation
 from headstock.programs.compiler.domain import Domain
-from headstock.programs.compiler.heads import size_of_head
 from headstock.programs.compiler.plan import Decision, Plan
 from headstock.programs.compiler.quantities import Affine, Form, Quantity
 from headstock.programs.compiler.schedule import Schedule
@@ -68,7 +67,6 @@ def emitted(
         layers=layers,
         logits=logits,
         causal=domain.causal,
-        d_head=size_of_head(max((head.numbers for layer in layers for head in layer.heads), default=1)),
     )
     return blueprint, outputs
 

@@ -165,6 +165,8 @@ class Functions:
 
     def _linear(self, node: Map, parts: tuple[Expression, ...], *, exact: bool) -> Form | None:
         codes = self._of.codes(node)
+        if hasattr(node.function, "weights"):
+            return self._weighted(node, node.function.weights, codes, exact=exact)
         candidates: list[dict[Value, Fraction]] = [self._of.book.codes(self._of.values[part]) for part in parts]
         rows = [
             (tuple(codes_of[value] for codes_of, value in zip(candidates, given, strict=True)), codes[target])
@@ -181,6 +183,18 @@ class Functions:
             if form is None or dict(form.codes) != expected:
                 return None
             affine = affine.plus(form.affine.times(weight))
+        return self._of.as_form(affine, codes)
+
+    def _weighted(
+        self, node: Map, weights: tuple[Any, ...], codes: dict[Value, Fraction], *, exact: bool
+    ) -> Form | None:
+        """Give a sum whose weights are known, of however many parts."""
+        affine = Affine()
+        for weight, part in zip(weights, node.arguments, strict=True):
+            form = self._of.exact_form(part) if exact else self._of.form(part)
+            if form is None or any(value != code for value, code in form.codes.items()):
+                return None
+            affine = affine.plus(form.affine.times(Fraction(weight)))
         return self._of.as_form(affine, codes)
 
     def _choice(self, node: Map, *, exact: bool) -> "Numbered | None":

@@ -15,14 +15,6 @@ from headstock.programs.compiler.quantities import Affine, Quantity
 from headstock.programs.places import Place
 
 Kind = Literal["count", "mean", "pick"]
-ODD_PARTS = (1, 3, 5)
-"""√d_head, which queries are multiplied by, is a power of two times one of these: the power costs no exactness."""
-
-
-def size_of_head(numbers: int) -> int:
-    """Give the smallest d_head for so many numbers whose root queries can be multiplied by."""
-    roots = (odd * 2**power for power in range(16) for odd in ODD_PARTS)
-    return min(root * root for root in roots if root * root >= numbers)
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ def score_error(dimensions: tuple[Dimension, ...], domain: Domain, *, rounding_a
         exact = query.error(domain) == 0.0 and key.error(domain) == 0.0
         grids.append(query.grid * key.grid if exact and query.grid and key.grid else None)
     known = [grid for grid in grids if grid is not None]
-    if len(known) == len(grids) and (not known or size * max(ODD_PARTS) / min(known) < domain.whole):
+    if len(known) == len(grids) and (not known or size / min(known) < domain.whole):
         return 0.0
     carried = sum(dimension.carried_error(domain) for dimension in dimensions)
     return (0.0 if rounding_alone else carried) + (len(dimensions) + 4) * domain.rounding * float(size)

@@ -63,12 +63,15 @@ class Values:
         if node not in self._values:
             found = in_order(self._of(node))
             if len(found) > MOST_VALUES:
-                raise UserError(
-                    f"{node.said} can have {len(found):,} different values, more than the {MOST_VALUES:,} that can be "
-                    f"compiled: declare a smaller max_length or vocabulary, or clip it."
-                )
+                raise self._too_many(node, len(found))
             self._values[node] = tuple(found)
         return self._values[node]
+
+    def _too_many(self, node: Expression, count: int) -> UserError:
+        return UserError(
+            f"{node.said} can have {count:,} different values, more than the {MOST_VALUES:,} that can be compiled: "
+            f"declare a smaller max_length or vocabulary, or clip it."
+        )
 
     def points(self, sources: tuple[Expression, ...]) -> Iterator[Point]:
         """Give every combination of values that the sources can have at one position."""
@@ -131,9 +134,10 @@ class Values:
                 parts = [
                     (self.table(part), [where[source] for source in self.sources(part)]) for part in node.arguments
                 ]
-                self._tables[node] = {
-                    point: applied(node.function, given, node) for point, given in self._looked_up(sources, parts)
-                }
+                made = {point: applied(node.function, given, node) for point, given in self._looked_up(sources, parts)}
+                known = self._values.get(node)
+                kept = set(made.values()) if known is None else set(known)
+                self._tables[node] = {point: value for point, value in made.items() if value in kept}
         return self._tables[node]
 
     def is_followed(self, node: Expression) -> bool:
@@ -197,9 +201,27 @@ class Values:
         raise AssertionError(node)
 
     def _of_map(self, node: Map) -> set[Value]:
+        weights = getattr(node.function, "weights", None)
+        if weights is not None and not (self.is_followed(node) and self._hang_together(node.arguments)):
+            return self._of_sum(node, weights)
         if self.is_followed(node):
             return _alike(self.table(node).values(), node)
         return _alike((applied(node.function, given, node) for given in self.together(node.arguments)), node)
+
+    def _hang_together(self, parts: tuple[Expression, ...]) -> bool:
+        """Whether parts come from the same sources, or from the index and the length, which is larger."""
+        sources = [source for part in parts for source in self.sources(part)]
+        kinds = set(map(type, sources))
+        return len(set(sources)) < len(sources) or {Indices, Length} <= kinds
+
+    def _of_sum(self, node: Map, weights: tuple[Any, ...]) -> set[Value]:
+        """Give what a weighted sum can be, one part after the other."""
+        totals: set[Value] = {0}
+        for weight, part in zip(weights, node.arguments, strict=True):
+            totals = {total + weight * value for total in totals for value in self[part]}
+            if len(totals) > MOST_VALUES:
+                raise self._too_many(node, len(totals))
+        return {canonical(total, node) for total in totals}
 
     def _together(self, node: Aggregate) -> set[Value]:
         values, n = self[node.values], self.domain.max_length

@@ -69,6 +69,8 @@ def function_key(function: Callable[..., Any]) -> Hashable:
         return function if getattr(type(function), "__hash__", None) else id(function)
     held = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     held += list(getattr(function, "__defaults__", None) or ())
+    held += [part for pair in (getattr(function, "__kwdefaults__", None) or {}).items() for part in pair]
+    held.append(getattr(function, "__globals__", None))
     if getattr(function, "__self__", None) is not None:
         held.append(function.__self__)
     key = tuple((type(value).__name__, value) if _is_plain(value) else id(value) for value in held)

@@ -10,7 +10,6 @@ width(everything)      the length, or in causal mode the position and one
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from headstock.errors import UserError
 from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.interning import Interned
-from headstock.programs.compiler.selection import holds, picks_one_at_most, refuse_looking_ahead
+from headstock.programs.compiler.selection import always_picks, holds, picks_one_at_most, refuse_looking_ahead
 from headstock.programs.nodes import (
     Aggregate,
     And,
@@ -105,7 +104,7 @@ class Simplifying:
                     picked,
                     values=self._over(node, picked, picked.values),
                     place=node.place,
-                    default=self._at(node, picked, picked.default),
+                    default=self._default_of(node, picked),
                     given_name=node.given_name,
                 )
             )
@@ -116,10 +115,12 @@ class Simplifying:
         arguments = tuple(new if part is old else part for part in node.arguments)
         return self._mapped(replace(node, arguments=arguments))
 
-    def _at(self, node: Map, old: Expression, value: Value) -> Value:
-        given = [
-            value if part is old else part.value for part in node.arguments if part is old or isinstance(part, Constant)
-        ]
+    def _default_of(self, node: Map, picked: Aggregate) -> Value:
+        """Give the function of the default, where that can be met; the function need not take one that is not."""
+        assert isinstance(picked.selector, Conjoined)
+        if always_picks(picked.selector.leaves, self.values):
+            return picked.default
+        given = [picked.default if part is picked else getattr(part, "value", None) for part in node.arguments]
         return applied(node.function, given, node)
 
     def _is_free(self, node: Expression) -> bool:
@@ -290,15 +291,19 @@ class Simplifying:
     def _aggregate(self, node: Aggregate) -> Expression:
         values = self(node.values)
         selector = self._checked(self._selector(node.selector), node)
-        if node.by == "sum":
+        if node.by == "sum" and not self._adds_one_at_most(selector):
             return self._sum(node, values, selector)
         if not self._terms(selector, node):
             return self._constant(node.default, node)
         conjunction = self.conjunction(selector, node)
         score = None if node.score is None else self(node.score)
         ties = node.ties
-        if node.by in ("max", "min"):
+        if node.by == "sum":
+            self._numbers(node, values, "sum")
+            values = self._as_number(values, node)
+        elif node.by in ("max", "min"):
             self._numbers(node, values, node.by)
+            values = self._as_number(values, node)
             score = values if node.by == "max" else self._linear([(values, -1)], node)
         elif node.by == "best" and score is not None:
             self._numbers(node, score, "score")
@@ -306,7 +311,7 @@ class Simplifying:
             if (isinstance(values, Constant) and not is_number(values.value)) or picks_one_at_most(
                 conjunction.leaves, self.values
             ):
-                values = self._as_mean(values, node)
+                values = self._as_number(values, node)
             else:
                 self._numbers(node, values, "mean")
                 return self._node(replace(node, selector=conjunction, values=values))  # type: ignore[no-any-return]
@@ -314,8 +319,12 @@ class Simplifying:
             score = None
         return self._node(replace(node, selector=conjunction, values=values, by="best", score=score, ties=ties))  # type: ignore[no-any-return]
 
-    def _as_mean(self, values: Expression, node: Expression) -> Expression:
-        """Of one value the mean is itself, as a number if it is True or False."""
+    def _adds_one_at_most(self, selector: Selector) -> bool:
+        literals = self._literals(selector)
+        return literals is not None and picks_one_at_most(tuple(literals), self.values)
+
+    def _as_number(self, values: Expression, node: Expression) -> Expression:
+        """Of one value the mean, the sum and the extremes are itself, as a number if it is True or False."""
         if any(isinstance(value, bool) for value in self.values[values]):
             return self.mapped(_number, values, like=node, written="number")
         return values
@@ -371,10 +380,9 @@ def weighted(weights: tuple[Any, ...]) -> Callable[..., Any]:
     """Give the sum of so many numbers, each times its weight."""
 
     def total(*values: Any) -> Any:
-        return sum(
-            (Fraction(weight) * Fraction(value) for weight, value in zip(weights, values, strict=True)), Fraction(0)
-        )
+        return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
+    total.weights = weights  # type: ignore[attr-defined]  # so that sums need not be gone through one by one
     return total
 
 

@@ -89,13 +89,15 @@ def jumps(points: Points) -> int:
 def drawn(points: Points, z: Source, domain: Domain) -> Fitted:
     """Draw a function through its points (z, value), in order of z."""
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(points)]
-    fits = [_drawn_from(points, slopes, anchor) for anchor in _anchors(points)]
-    best = min(
-        ((*_bound(ramps, constant, points, z, domain), ramps, constant) for ramps, constant in fits),
-        key=lambda found: (found[0], len(found[2])),
-    )
-    error, exact, ramps, constant = best
-    return Fitted(ramps, constant, error, math.inf, exact)
+    best: Fitted | None = None
+    for anchor in _anchors(points):
+        ramps, constant = _drawn_from(points, slopes, anchor)
+        if best is None or best.error or len(ramps) < len(best.ramps):
+            error, exact = _bound(ramps, constant, points, z, domain)
+            if best is None or (error, len(ramps)) < (best.error, len(best.ramps)):
+                best = Fitted(ramps, constant, error, math.inf, exact)
+    assert best is not None
+    return best
 
 
 def _drawn_from(points: Points, slopes: list[Fraction], anchor: int) -> tuple[tuple[Ramp, ...], Fraction]:
@@ -114,10 +116,9 @@ def _drawn_from(points: Points, slopes: list[Fraction], anchor: int) -> tuple[tu
 
 
 def _anchors(points: Points) -> list[int]:
+    """Give the points that a function is tried to be hung up at: the ends, the middle, and where z is nearest 0."""
     last = len(points) - 1
-    if last < 64:
-        return list(range(last + 1))
-    return sorted({0, last, last // 2, last // 4, 3 * last // 4, min(range(last + 1), key=lambda i: abs(points[i][0]))})
+    return list(dict.fromkeys([0, last, min(range(last + 1), key=lambda i: abs(points[i][0])), last // 2]))
 
 
 def steps(points: Points, z: Source, domain: Domain) -> Fitted | None:
