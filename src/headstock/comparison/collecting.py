@@ -145,17 +145,18 @@ def _attention(task: Task, results: list[CellResult], store: Store) -> Attention
     if not model.config.n_layers or kind.weights_are == "none":
         return None
     ids, position = task.telling_example()
-    read = torch.tensor([ids[: position + 1]])
+    seen = ids[: position + 1] if task.causal else ids
+    read = torch.tensor([seen])
     with torch.no_grad(), told_of(model.config.mixer):
         weights = model.weights(read)
-        predicted = int(model(read)[0, -1].argmax())
+        predicted = int(model(read)[0, position].argmax())
     return Attention(
-        labels=task.token_labels(ids[: position + 1]),
+        labels=task.token_labels(seen),
         position=position,
-        weights=[layer[0, :, -1].double().tolist() for layer in weights],
+        weights=[layer[0, :, position].double().tolist() for layer in weights],
         weights_are=kind.weights_are,
         prediction=task.token_labels([predicted])[0],
-        target=task.token_labels([ids[position + 1]])[0],
+        target=task.token_labels([task.telling_target()])[0],
     )
 
 

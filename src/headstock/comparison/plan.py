@@ -194,12 +194,13 @@ def make_plan(request: Request) -> Plan:
 
 
 def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> TaskPlan:
-    shared = {"vocab_size": task.vocab_size, "context": task.context, **request.model_settings()}
+    shared = {**shared_by_all(task), **request.model_settings()}
     configs = [config_of(variant, **shared) for variant in request.variants]
     for config in configs:
         with told_of(config.mixer):
             mixer_class(config.mixer).check(config)
-            refuse_bidirectional(config)
+            if task.causal:
+                refuse_bidirectional(config)
             sizes(config)  # builds it, and holds what it says it trains against what it does train
     configs = matched(labels, configs, request.match)
     _refuse_twins(labels, configs, "" if request.match == "none" else " once they are matched")
@@ -212,6 +213,12 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
     plan = TaskPlan(label, task, arms, steps, min(every, steps))
     Plan(request, (plan,)).training(plan, arms[0], 0, request.lr)  # refuses bad settings before anything runs
     return plan
+
+
+def shared_by_all(task: Task) -> dict[str, Any]:
+    """Give what the task decides of every arm's model: its tokens, its rows, and whether it sees all of them."""
+    seen = {} if task.causal else {"causal": False}
+    return {"vocab_size": task.vocab_size, "context": task.context, **seen}
 
 
 def _refuse_twins(labels: Sequence[str], configs: Sequence[ModelConfig], when: str) -> None:

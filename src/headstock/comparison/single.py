@@ -42,6 +42,7 @@ def train_cell(cell: Cell, folder: Path, on_progress: Callable[[Progress], None]
             {**cell.description(), "task_spec": _spec(cell, folder)},
             device=cell.device,
             tokenizer=cell.task.tokenizer,
+            may_look_ahead=not cell.task.causal,
             on_progress=on_progress,
         )
 
@@ -111,7 +112,8 @@ def _specs_of_the_comparison(folder: Path) -> list[str]:
 def refuse_misfit(folder: Path, model: Transformer, task: Task) -> None:
     """Raise UserError where a model cannot read a task: other tokens, rows longer than its learned table, no mask."""
     config = model.config
-    refuse_bidirectional(config)
+    if task.causal:
+        refuse_bidirectional(config)
     if task.vocab_size != config.vocab_size:
         raise UserError(
             f"{task.name} has {task.vocab_size} tokens and the model in {folder} has {config.vocab_size}: choose a "

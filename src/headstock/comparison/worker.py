@@ -75,6 +75,7 @@ def _do(job: dict[str, Any], say: Any) -> None:
         job["description"],
         device=job["device"],
         tokenizer=task.tokenizer,
+        may_look_ahead=not task.causal,
         on_progress=on_progress,
     )
     say(event="done", status=result.status, reason=result.reason)

@@ -30,7 +30,8 @@ from headstock.programs.nodes import Expression, Selector
 from headstock.programs.program import Program, interpret, program
 
 if TYPE_CHECKING:
-    from headstock.programs import handmade, zoo
+    from headstock.programs import back_to_code, handmade, zoo
+    from headstock.programs.compiled import Compiled, compile
     from headstock.programs.handmade.builder import by_hand
     from headstock.programs.saved import load
 
@@ -40,8 +41,10 @@ __all__ = [
     "Program",
     "Selector",
     "aggregate",
+    "back_to_code",
     "before",
     "by_hand",
+    "compile",
     "constant",
     "everything",
     "handmade",
@@ -72,7 +75,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("handmade", "zoo"):
+    if name in ("back_to_code", "handmade", "zoo"):
         return import_module(f"headstock.programs.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'headstock.programs' has no attribute {name!r}")

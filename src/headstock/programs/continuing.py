@@ -41,7 +41,7 @@ def continued(record: Record, model: Transformer, prompt: str | Sequence[Any], m
     count = room if most is None else min(most, room)
     if most is not None and most > room:
         raise UserError(
-            f"{len(tokens)} tokens and {most} more pass the {record.domain.max_length} that {name} is compiled for: ask "
+            f"{len(tokens)} tokens and {most} more pass the {record.domain.max_length} that {name} is made for: ask "
             f"for at most {room}."
         )
     end = next((place for place, token in enumerate(record.domain.vocabulary) if token == record.end), None)
@@ -52,7 +52,7 @@ def continued(record: Record, model: Transformer, prompt: str | Sequence[Any], m
             value = readout.of_id.get(place)
             if not new:
                 raise UserError(
-                    f"{name} gives {shown(value)} after {' '.join(map(shown, tokens))}, which is no token: it has "
+                    f"{name} gives {readout.names[place]} after {' '.join(map(shown, tokens))}, which is no token: it has "
                     f"nothing to go on with there."
                 )
             return Continued(tuple(tokens), tuple(new), "no token", value)

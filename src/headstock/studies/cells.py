@@ -7,7 +7,7 @@ earlier one foreign; which version computed it stands beside it in environment.j
 from dataclasses import dataclass
 from typing import Any
 
-from headstock.comparison.plan import Cell
+from headstock.comparison.plan import Cell, shared_by_all
 from headstock.errors import UserError, near_name
 from headstock.model.config import ModelConfig, config_of
 from headstock.model.mixers import mixer_source
@@ -46,6 +46,6 @@ def cell_of(study: Study, row: Row, budget: Budget, seed: int, device: str = "cp
     if unread := sorted(set(settings) - set(for_model) - set(for_training)):
         near = near_name(unread[0], {*ModelConfig.model_fields, *TrainingConfig.model_fields})
         raise UserError(f"the study {study.name} has a setting {unread[0]!r} that nobody reads: {near}")
-    model = config_of(row.variant, **{"vocab_size": task.vocab_size, "context": task.context, **for_model})
+    model = config_of(row.variant, **{**shared_by_all(task), **for_model})
     training = TrainingConfig(**for_training, seed=seed)
     return StudyCell(row.name, task, model, training, device, mixer_source(model.mixer))

@@ -104,7 +104,8 @@ def make_plan(
     for cell in plan.cells(0):
         with told_of(cell.model.mixer):
             mixer_class(cell.model.mixer).check(cell.model)
-            refuse_bidirectional(cell.model)
+            if cell.task.causal:
+                refuse_bidirectional(cell.model)
             sizes(cell.model)  # builds it, and holds what it says it trains against what it does train
     return plan
 

@@ -60,6 +60,9 @@ class Task(ABC):
     """The longest row of any batch, in tokens."""
     bytes_per_token: Tensor | None
     """As `BatchSource.bytes_per_token`."""
+    causal: bool = True
+    """Whether what is right at a position follows from what stands before it, so that a model which sees more would be
+    no answer; with false it follows from the whole row, targets are no tokens of it, and models see all of it."""
     tokenizer: Tokenizer
     """Kept with a run (`task.tokenizer.save(folder)`), so that a model outlives its task."""
     solved_at: float | None
@@ -104,8 +107,13 @@ class Task(ABC):
     def telling_example(self) -> tuple[list[int], int]:
         """Give the ids of a held-out row worth looking at, and the position whose prediction decides the task.
 
-        The token that is right there, at the position after, is among the ids.
+        What is right there is `telling_target`.
         """
+
+    def telling_target(self) -> int:
+        """Give the token that is right at the telling example's position: the one after it, where that is asked for."""
+        ids, position = self.telling_example()
+        return ids[position + 1]
 
     @abstractmethod
     def card(self) -> DataCard:

@@ -5,8 +5,10 @@ others get tokens drawn evenly.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from headstock.programs.compiler.domain import Domain
+from headstock.programs.interpreter import Reading
 from headstock.programs.program import Program
 from headstock.programs.values import Value
 from headstock.tasks.drawing import draw
@@ -27,7 +29,21 @@ def rows(program: Program, domain: Domain, count: int, *purpose: str | int) -> l
     each = MOST_NUMBERS * (domain.max_length + 2)
     drawn = draw(LARGE, count * each, program.name, *purpose).tolist()
     rule = _rule_of(program, domain)
+    if rule is whole_sums:
+        domain = replace(domain, max_length=min(domain.max_length, program.max_length))  # no more digits than it takes
     return [rule(domain, iter(drawn[place * each : (place + 1) * each])) for place in range(count)]
+
+
+def answers(program: Program, domain: Domain, row: Row) -> list[Value]:
+    """Give the program's value at every position of a row that was drawn, None where there is nothing to be said.
+
+    A whole sum is the program's own answer written out, so what it gives is the token that follows; all others are
+    worked out.
+    """
+    if _rule_of(program, domain) is whole_sums:
+        asked = row.index("=")
+        return [None] * asked + [*row[asked + 1 :], None]
+    return Reading(row, causal=domain.causal)[program.output]
 
 
 def how_drawn(program: Program, domain: Domain) -> str:

@@ -118,7 +118,7 @@ def _view(
         prediction=attention.prediction,
         target=attention.target,
         words=words,
-        blocks=[_block(labels, weights, start, end, largest) for start, end in pairwise(cuts)],
+        blocks=[_block(labels, weights, start, end, largest, attention.position - first) for start, end in pairwise(cuts)],
         scale=_scale(largest, signed),
         facts=" ".join([f"{FACTS.get(attention.weights_are, attention.weights_are).capitalize()}.", *left_out]),
         says=f"Weights of {arm.label} on {task.name} at the deciding position, token {attention.position}: {finding}. "
@@ -128,7 +128,9 @@ def _view(
     )
 
 
-def _block(labels: Sequence[str], weights: Weights, start: int, end: int, largest: float) -> Block:
+def _block(
+    labels: Sequence[str], weights: Weights, start: int, end: int, largest: float, deciding: int
+) -> Block:
     rows = [
         Row(
             f"layer {layer}" if head == 1 else "",
@@ -138,7 +140,7 @@ def _block(labels: Sequence[str], weights: Weights, start: int, end: int, larges
         for layer, heads in enumerate(weights, start=1)
         for head, cells in enumerate(heads, start=1)
     ]
-    return Block([(labels[key], key == len(labels) - 1) for key in range(start, end)], rows)
+    return Block([(labels[key], key == deciding) for key in range(start, end)], rows)
 
 
 def _cell(weight: float, largest: float) -> str:

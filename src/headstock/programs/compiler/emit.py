@@ -198,7 +198,7 @@ def _margin_of_logits(form: Form, error: float, domain: Domain) -> float:
     size = float(reach) * (2 * float(form.affine.largest) + 3 * float(reach) + 2 * abs(float(_centre(form))))
     rounding = 0.0
     grid = form.affine.grid
-    if error or grid is None or Fraction(size) / min(grid, 1) > domain.whole / 4:
+    if error or grid is None or size / min(float(grid), 1.0) > domain.whole / 4:
         rounding = 2 * (len(form.affine.terms) + 3) * domain.rounding * size
     lost = 2 * float(room) * error + rounding
     return float(room * room) / lost if lost else float("inf")

@@ -8,6 +8,7 @@ from, where that takes few units: each function that is not, costs a layer.
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -55,27 +56,25 @@ class Functions:
         linear = self._linear(node, arguments, exact=exact)
         if linear is not None:
             return linear
-        choice = self._choice(node, exact=exact)
-        choices = [] if choice is None else [choice]
-        few = values.count(sources) <= MOST_FUSED
-        if (few and len(sources) != len(arguments)) or any(
-            a is not b for a, b in zip(sources, arguments, strict=False)
-        ):
-            fused = self._best_number(node, sources, exact=exact) if few else None
-            if fused is not None and fused.units <= FEW_UNITS:
-                return self._made(node, fused)
-            choices += [] if fused is None else [fused]
-        direct = self._best_number(node, arguments, exact=exact)
-        choices += [] if direct is None else [direct]
-        if not choices:
-            if exact:
-                return None
-            raise UserError(
-                f"{node.said} cannot be told from noise in {self._of.domain.dtype}, or takes more than {MOST_UNITS:,} "
-                f"units: declare a smaller max_length or vocabulary, compile it with dtype='float64', or work on fewer "
-                f"values at a time."
-            )
-        return self._made(node, min(choices, key=lambda found: found.units))
+        ways = self._ways(node, arguments, exact=exact)
+        if values.count(sources) <= MOST_FUSED and [*map(id, sources)] != [*map(id, arguments)]:
+            fused = min(self._ways(node, sources, exact=exact), key=lambda way: way.units, default=None)
+            if fused is not None:
+                # A nested function of few units is made at once, for each that is not costs a layer.
+                ways.append(fused if fused.units > FEW_UNITS else replace(fused, units=0))
+        if (choice := self._choice(node, exact=exact)) is not None:
+            ways.append(choice)
+        for way in sorted(ways, key=lambda way: way.units):
+            fitted = None if way.choice is not None else self._fit(way.z, way.points)
+            if fitted is not None or way.choice is not None:
+                return self._made(node, way, fitted)
+        if exact:
+            return None
+        raise UserError(
+            f"{node.said} cannot be told from noise in {self._of.domain.dtype}, or takes more than {MOST_UNITS:,} "
+            f"units: declare a smaller max_length or vocabulary, compile it with dtype='float64', or work on fewer "
+            f"values at a time."
+        )
 
     def of_width(self, node: Width) -> Form:
         """Give a count as the whole number that it is, from the start token's weight."""
@@ -95,32 +94,28 @@ class Functions:
         values, codes = self._of.values, self._of.codes(node)
         found = values.table(node)
         points = sorted((Fraction(1, 1 + count), codes[found[count,]]) for count in values[width])
-        best = self._fit(Affine.of(raw), points)
-        if best is None:
+        fitted = self._fit(Affine.of(raw), points)
+        if fitted is None:
             raise UserError(self._too_fine(node))
-        return self._made(node, Numbered(Affine.of(raw), best, None))
+        return self._made(node, Way(0, Affine.of(raw), points), fitted)
 
-    def _best_number(self, node: Map, parts: tuple[Expression, ...], *, exact: bool) -> "Numbered | None":
+    def _ways(self, node: Map, parts: tuple[Expression, ...], *, exact: bool) -> "list[Way]":
+        """Give the numbers z that tell apart what the function tells apart, each with the units that it takes."""
         forms = [self._of.exact_form(part) if exact else self._of.form(part) for part in parts]
         known = [form for form in forms if form is not None]
-        if len(known) < len(forms):
-            return None
-        rows = self._rows(node, parts, known)
-        if rows is None:
-            return None
-        best: Numbered | None = None
-        for weights in _weightings(rows):
-            points = _on_a_line(rows, weights)
+        rows = self._rows(node, parts, known) if len(known) == len(forms) else None
+        found = []
+        for weights in [] if rows is None else _weightings(rows):
+            points = None if rows is None else _on_a_line(rows, weights)
             if points is None:
                 continue
             z = Affine()
             for weight, form in zip(weights, known, strict=True):
                 z = z.plus(form.affine.times(weight))
-            count = 2 * jumps(points) if z.error(self._of.domain) > 0 else kinks(points)
-            if count <= MOST_UNITS and (best is None or count < best.units):
-                fitted = self._fit(z, points)
-                best = best if fitted is None else Numbered(z, fitted, None)
-        return best
+            units = 2 * jumps(points) if z.error(self._of.domain) > 0 else kinks(points)
+            if units <= MOST_UNITS:
+                found.append(Way(units, z, points))
+        return found
 
     def _fit(self, z: Affine, points: list[tuple[Fraction, Fraction]]) -> Fitted | None:
         domain = self._of.domain
@@ -197,7 +192,7 @@ class Functions:
             affine = affine.plus(form.affine.times(Fraction(weight)))
         return self._of.as_form(affine, codes)
 
-    def _choice(self, node: Map, *, exact: bool) -> "Numbered | None":
+    def _choice(self, node: Map, *, exact: bool) -> "Way | None":
         """where(c, x, y) as two units that let one of x and y through, whatever they are."""
         if node.written != "where" or len(node.arguments) != 3:
             return None
@@ -214,15 +209,15 @@ class Functions:
             if any(codes.get(value, code) != code for value, code in form.codes.items()):
                 return None
         yes = condition.affine if flags[True] == 1 else condition.affine.times(-1).shifted(1)
-        return Numbered(Affine(), None, (yes, then, otherwise))
+        return Way(3, Affine(), [], (yes, then, otherwise))
 
     # Making it
 
-    def _made(self, node: Expression, numbered: "Numbered") -> Form:
-        if numbered.choice is not None:
-            return self._made_choice(node, *numbered.choice)
-        assert numbered.fitted is not None
-        fitted, z, codes = numbered.fitted, numbered.z, self._of.codes(node)
+    def _made(self, node: Expression, way: "Way", fitted: Fitted | None) -> Form:
+        if way.choice is not None:
+            return self._made_choice(node, *way.choice)
+        assert fitted is not None
+        z, codes = way.z, self._of.codes(node)
         time = z.time + 2 - z.time % 2
         quantity = self._quantity(node, time, codes, fitted.at(z.start), fitted.error, exact=fitted.exact)
         for ramp in fitted.ramps:
@@ -292,18 +287,14 @@ class Functions:
         )
 
 
-class Numbered:
-    """A way to compute a function: units on one number z, or the two of a choice."""
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A way to compute a function: units on one number z, or the few of a choice."""
 
-    def __init__(self, z: Affine, fitted: Fitted | None, choice: tuple[Affine, Form, Form] | None) -> None:
-        self.z = z
-        self.fitted = fitted
-        self.choice = choice
-
-    @property
-    def units(self) -> int:
-        """How many it takes."""
-        return 3 if self.fitted is None else len(self.fitted.ramps)
+    units: int
+    z: Affine
+    points: list[tuple[Fraction, Fraction]]
+    choice: tuple[Affine, Form, Form] | None = None
 
 
 def _on_a_line(rows: Rows, weights: tuple[Fraction, ...]) -> list[tuple[Fraction, Fraction]] | None:

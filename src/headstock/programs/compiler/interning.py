@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from headstock.programs.nodes import (
     Aggregate,
@@ -20,6 +20,8 @@ from headstock.programs.nodes import (
     Width,
 )
 
+Node = TypeVar("Node", bound=Expression | Selector)
+
 
 class Interned:
     """The nodes known so far, each under what it says; the first to say it keeps its line and name."""
@@ -28,14 +30,14 @@ class Interned:
         self._known: dict[Hashable, Any] = {}
         self._key_of: dict[int, Hashable] = {}
 
-    def node(self, node: Any) -> Any:
+    def node(self, node: Node) -> Node:
         """Give the one node that says what this one says; its parts are interned already."""
         key = self._key(node)
         held = self._known.setdefault(key, node)
         self._key_of[id(held)] = key
-        if isinstance(held, Expression) and not held.given_name and getattr(node, "given_name", ""):
+        if isinstance(held, Expression) and isinstance(node, Expression) and not held.given_name:
             object.__setattr__(held, "given_name", node.given_name)
-        return held
+        return held  # type: ignore[no-any-return]
 
     def _key(self, node: Any) -> Hashable:
         def of(part: Any) -> Hashable:
@@ -71,8 +73,7 @@ def function_key(function: Callable[..., Any]) -> Hashable:
     held += list(getattr(function, "__defaults__", None) or ())
     held += [part for pair in (getattr(function, "__kwdefaults__", None) or {}).items() for part in pair]
     held.append(getattr(function, "__globals__", None))
-    if getattr(function, "__self__", None) is not None:
-        held.append(function.__self__)
+    held.append(getattr(function, "__self__", None))
     key = tuple((type(value).__name__, value) if _is_plain(value) else id(value) for value in held)
     return code, key
 

@@ -50,7 +50,8 @@ class Lowering:
 
     def _remembered(self, node: Expression, *, exact: bool) -> Form | None:
         if (node, exact) not in self.forms:
-            self.forms[node, exact] = self._exact(node) if exact else self._form(node)
+            found = self._exact(node) if exact else self._form(node)
+            self.forms[node, exact] = found
         return self.forms[node, exact]
 
     def _form(self, node: Expression) -> Form:
@@ -66,7 +67,9 @@ class Lowering:
             case Length():
                 return self.attending.length(node)
             case Map():
-                return self.functions.form(node, exact=False)
+                found = self.functions.form(node, exact=False)
+                assert found is not None  # or it has refused
+                return found
             case Width():
                 return self.functions.of_width(node)
             case Aggregate():
@@ -113,6 +116,7 @@ class Lowering:
         return Affine.of(quantity)
 
     def in_terms_of_index(self, held: list[Fraction], name: str) -> Affine:
+        """Give a number for each position as a sum: of the index itself where it will do, else of a column of its own."""
         steps = {b - a for a, b in itertools.pairwise(held)}
         if len(steps) <= 1:  # on a line: the index itself will do
             step = steps.pop() if steps else Fraction(0)

@@ -16,7 +16,7 @@ from typing import Any
 
 from headstock.errors import UserError
 from headstock.programs.compiler.infer import Values
-from headstock.programs.compiler.interning import Interned
+from headstock.programs.compiler.interning import Interned, Node
 from headstock.programs.compiler.selection import always_picks, holds, picks_one_at_most, refuse_looking_ahead
 from headstock.programs.nodes import (
     Aggregate,
@@ -77,7 +77,7 @@ class Simplifying:
                 return self._named(self._aggregate(node), node)
         raise AssertionError(node)
 
-    def _node(self, node: Any) -> Any:
+    def _node(self, node: Node) -> Node:
         return self.known.node(node)
 
     def _named(self, simple: Expression, node: Expression) -> Expression:
@@ -128,7 +128,7 @@ class Simplifying:
         return len(sources) == 1 and isinstance(sources[0], (Tokens, Indices))
 
     def _constant(self, value: Value, like: Expression) -> Expression:
-        return self._node(Constant(value, like.place))  # type: ignore[no-any-return]
+        return self._node(Constant(value, like.place))
 
     def mapped(
         self, function: Callable[..., Any], *arguments: Expression, like: Expression, written: str = ""
@@ -143,12 +143,12 @@ class Simplifying:
         match node:
             case Select():
                 keys, queries = self(node.keys), self(node.queries)
-                return self._node(replace(node, keys=keys, queries=queries))  # type: ignore[no-any-return]
+                return self._node(replace(node, keys=keys, queries=queries))
             case And() | Or():
                 left, right = self._selector(node.left), self._selector(node.right)
-                return self._node(replace(node, left=left, right=right))  # type: ignore[no-any-return]
+                return self._node(replace(node, left=left, right=right))
             case Not():
-                return self._node(replace(node, of=self._selector(node.of)))  # type: ignore[no-any-return]
+                return self._node(replace(node, of=self._selector(node.of)))
         raise AssertionError(node)
 
     def _checked(self, selector: Selector, node: Expression) -> Selector:
@@ -209,7 +209,7 @@ class Simplifying:
         return frozenset(kept)
 
     def _opposite(self, leaf: Select) -> Select:
-        return self._node(replace(leaf, predicate=_negation(leaf.predicate), written=f"not {leaf.written}"))  # type: ignore[no-any-return]
+        return self._node(replace(leaf, predicate=_negation(leaf.predicate), written=f"not {leaf.written}"))
 
     def _fixed(self, leaf: Select) -> bool | None:
         """Whether a comparison is the same for all pairs of values."""
@@ -272,11 +272,11 @@ class Simplifying:
 
     def _width(self, leaves: frozenset[Select], like: Selector, node: Expression) -> Expression:
         if not leaves and not self.values.domain.causal:
-            return self._node(Length(node.place))  # type: ignore[no-any-return]
+            return self._node(Length(node.place))
         if not leaves:
             index = self._node(Indices(node.place))
             return self.mapped(operator.add, index, self._constant(1, node), like=node, written="+")
-        return self._node(Width(self.conjoined(leaves, like), node.place))  # type: ignore[no-any-return]
+        return self._node(Width(self.conjoined(leaves, like), node.place))
 
     def _linear(self, terms: list[tuple[Expression, Any]], node: Expression) -> Expression:
         """Give a sum of expressions, each times a number."""
@@ -314,10 +314,10 @@ class Simplifying:
                 values = self._as_number(values, node)
             else:
                 self._numbers(node, values, "mean")
-                return self._node(replace(node, selector=conjunction, values=values))  # type: ignore[no-any-return]
+                return self._node(replace(node, selector=conjunction, values=values))
         if isinstance(score, Constant):
             score = None
-        return self._node(replace(node, selector=conjunction, values=values, by="best", score=score, ties=ties))  # type: ignore[no-any-return]
+        return self._node(replace(node, selector=conjunction, values=values, by="best", score=score, ties=ties))
 
     def _adds_one_at_most(self, selector: Selector) -> bool:
         literals = self._literals(selector)
