@@ -132,3 +132,10 @@ def test_an_empty_sequence_has_no_values() -> None:
 def test_a_float_in_the_input_is_refused() -> None:
     with pytest.raises(UserError, match=r"the input gives 0\.5"):
         p.interpret(p.tokens, [0.5])
+
+
+@pytest.mark.parametrize("by", ["max", "min", "sum"])
+def test_truths_that_are_put_together_become_numbers(by: Any) -> None:
+    (answer,) = p.interpret(p.aggregate(p.everything, p.tokens == "a", by=by), "a")
+    assert type(answer) is int
+    assert answer == 1

@@ -1,11 +1,13 @@
 """The tokens of a compiled program as a tokenizer: characters or words, the start token in front by itself."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from headstock.programs.compiler.domain import Domain
 from headstock.programs.reading_out import Readout
 from headstock.programs.saved import read_record
 from headstock.programs.text import tokens_of
@@ -53,3 +55,17 @@ class ProgramTokenizer(Tokenizer):
 def load_program_tokens(folder: Path) -> ProgramTokenizer:
     """Give the tokenizer of a folder that holds a compiled program. Raises UserError for a damaged one."""
     return ProgramTokenizer(read_record(folder).readout)
+
+
+def program_tokens_of(description: Any, names: Sequence[str]) -> ProgramTokenizer:
+    """Give the tokenizer that tokenizer.json describes, which a model trained on a program's tokens has no record of.
+
+    description: the file as JSON. names: its tokens in the order of their ids. Raises for one of another form.
+    """
+    start = names.index(description["added_tokens"][0]["content"]) if description["added_tokens"] else None
+    read = start
+    if start is None:  # then as many as the pattern has
+        pattern = description["pre_tokenizer"]["pattern"]["Regex"]
+        read = next(n for n in range(1, len(names) + 1) if "|".join(map(re.escape, names[:n])) == pattern)
+    domain = Domain(tuple(names[:read]), max_length=1, causal=True)  # of which a tokenizer reads the vocabulary alone
+    return ProgramTokenizer(Readout(domain, start, tuple(names), {}, ()))

@@ -250,7 +250,11 @@ def _from_json(content: bytes) -> Tokenizer:
         raise ValueError("its ids do not count from 0 without a gap.")
     parted = description["pre_tokenizer"]
     made: Tokenizer
-    if description["model"]["type"] == "WordLevel":
+    if description["model"]["type"] == "WordLevel" and (parted["type"] == "Split" or description["post_processor"]):
+        from headstock.tasks.program_tokens import program_tokens_of
+
+        made = program_tokens_of(description, in_order)
+    elif description["model"]["type"] == "WordLevel":
         made = WordTokenizer(in_order)
     elif parted is None:
         made = CharTokenizer(in_order)

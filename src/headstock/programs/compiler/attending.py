@@ -87,6 +87,8 @@ class Attending:
             [Dimension(Affine({}, Fraction(1)), last.vanishing(self._of.plan.start)), *self._level()]
         )
         slack = self._slack(Fraction(domain.gap), score_error(dimensions, domain))
+        if slack < 1:
+            raise UserError(self._unsure(node))
         return self._carried(node, "pick", dimensions, values, codes, values.start, slack)
 
     # Aggregates

@@ -68,6 +68,11 @@ class Domain:
         return int(1 / self.rounding)
 
     @property
+    def largest(self) -> float:
+        """Numbers stay below this, so that sums of a few of them are finite."""
+        return torch.finfo(self.torch_dtype).max / 8
+
+    @property
     def needed_gap(self) -> float:
         """How far a score must lie below the highest for its weight to be exactly 0.
 

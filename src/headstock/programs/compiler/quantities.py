@@ -109,6 +109,8 @@ class Affine:
 
     def error(self, domain: Domain) -> float:
         """How far it can be from what it means when a map of the model reads it, rounding included."""
+        if float(self.largest) > domain.largest:
+            return math.inf
         grid = self.grid
         if grid is not None and self.largest / grid < domain.whole:
             return 0.0

@@ -19,6 +19,8 @@ SECONDS = 0.5
 """What comparing the whole domain may take, where nobody asks for it."""
 TOGETHER = 256
 """Sequences that a model reads at a time."""
+MOST_SHOWN = 30
+"""Tokens that a sentence shows."""
 MOST_SEQUENCES = 2_000_000
 """Sequences that a domain may have to be compared as a whole."""
 
@@ -103,4 +105,5 @@ def _differs(compiled: "Compiled", sequence: Sequence[Value], given: list[Value]
 
 
 def _text(values: Sequence[Value]) -> str:
-    return " ".join(map(shown, values))
+    first = " ".join(map(shown, values[:MOST_SHOWN]))
+    return first if len(values) <= MOST_SHOWN else f"{first} … ({len(values)} tokens)"

@@ -169,6 +169,8 @@ def _bound(
     slope = np.array([float(ramp.slope) for ramp in ramps])
     bias = np.array([float(ramp.bias) for ramp in ramps])
     weight = np.array([float(ramp.weight) for ramp in ramps])
+    if float(source.size) * float(np.abs(slope).max()) + float(np.abs(bias).max()) > domain.largest:
+        return math.inf, False
     z = np.array([float(point) for point in [*(point for point, _ in points), source.start]])
     noise = (source.noise + source.relative * np.abs(z))[:, None]
     opened = np.maximum(0.0, z[:, None] * slope + bias)  # (point, ramp)
