@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headstock.programs.compiled import Compiled, compile
     from headstock.programs.handmade.builder import by_hand
     from headstock.programs.saved import load
+    from headstock.programs.tuning import fine_tune, moved
 
 __all__ = [
     "Compiled",
@@ -47,6 +48,7 @@ __all__ = [
     "compile",
     "constant",
     "everything",
+    "fine_tune",
     "handmade",
     "indices",
     "interpret",
@@ -54,6 +56,7 @@ __all__ = [
     "load",
     "lookup",
     "map",
+    "moved",
     "offset",
     "program",
     "select",
@@ -69,7 +72,9 @@ _HOME = {
     "Compiled": "headstock.programs.compiled",
     "by_hand": "headstock.programs.handmade.builder",
     "compile": "headstock.programs.compiled",
+    "fine_tune": "headstock.programs.tuning",
     "load": "headstock.programs.saved",
+    "moved": "headstock.programs.tuning",
 }
 """What needs torch, imported when it is first used."""
 

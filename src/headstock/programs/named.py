@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from headstock.errors import UserError, near_name
 from headstock.programs import zoo
 from headstock.programs.nodes import Expression
-from headstock.programs.program import Program, as_program
+from headstock.programs.program import NAMELESS, Program, as_program
 
 
 def program_named(name: str) -> Program:
@@ -37,7 +38,8 @@ def _own(path: Path, attribute: str) -> Program:
     if not _could_be(found, module) and not callable(found):
         raise UserError(f"{path}:{attribute} is {found!r:.60}: name an expression, a Program, or a function of one.")
     try:
-        return as_program(found)
+        made = as_program(found)
+        return replace(made, name=attribute) if made.name == NAMELESS else made
     except UserError:
         raise
     except Exception as error:

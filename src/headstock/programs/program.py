@@ -14,6 +14,8 @@ from headstock.programs.values import Value
 
 BIDIRECTIONAL = "bidirectional"
 CAUSAL = "causal"
+NAMELESS = "program"
+"""The name of one whose expression has none."""
 Choices = ParamSpec("Choices")
 
 
@@ -93,7 +95,7 @@ def as_program(what: Any) -> Program:
     if isinstance(what, Program):
         return what
     if isinstance(what, Expression):
-        return Program(what.given_name or what.place.assigned or "program", what, place=what.place)
+        return Program(what.given_name or what.place.assigned or NAMELESS, what, place=what.place)
     if callable(what):
         return as_program(what())
     raise UserError(f"{what!r} is no program ({here()}): give an expression, a Program, or a function that makes one.")

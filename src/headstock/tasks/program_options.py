@@ -52,7 +52,7 @@ def _choice(key: str, value: object) -> str:
 
 
 def _choices(line: str, known: Mapping[str, inspect.Parameter]) -> dict[str, object]:
-    """Give every choice of a program, those that the line leaves out by their default, so that one program is one name."""
+    """Give every choice of a program, by default where the line has none, so that one program is one name."""
     written = dict(pair.split("=", 1) for pair in parts(line)[1:])
     return {key: str(written.get(key, choice.default)).strip() for key, choice in known.items()}
 

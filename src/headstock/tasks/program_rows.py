@@ -17,6 +17,7 @@ Row = tuple[Value, ...]
 Purpose = tuple[str | int, ...]
 Numbers = Iterator[int]
 """Drawn numbers, each large; a rule takes as many as it needs."""
+Rule = Callable[[Domain, Numbers], Row]
 MOST_NUMBERS = 4
 """Drawn numbers a token: more than any rule takes."""
 LARGE = 2**62
@@ -48,16 +49,17 @@ def answers(program: Program, domain: Domain, row: Row) -> list[Value]:
 
 def how_drawn(program: Program, domain: Domain) -> str:
     """Say in a sentence how rows are drawn."""
-    return {
+    said: dict[Rule, str] = {
         evenly: "Every token is drawn evenly from the vocabulary.",
         whole_sums: "Two numbers, each of 1 to as many digits as the program takes, every number of digits as often; "
         "with its answer each makes one row.",
         sums: "Two numbers with a plus between, which stands anywhere, every digit drawn evenly.",
         brackets: f"Brackets that open something or close what is open, but for one in {LEGAL} drawn evenly.",
-    }[_rule_of(program, domain)]
+    }
+    return said[_rule_of(program, domain)]
 
 
-def _rule_of(program: Program, domain: Domain) -> Callable[[Domain, Numbers], Row]:
+def _rule_of(program: Program, domain: Domain) -> Rule:
     name = program.name.partition(",")[0]
     if name == "addition":
         return whole_sums

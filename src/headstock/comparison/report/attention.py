@@ -118,7 +118,9 @@ def _view(
         prediction=attention.prediction,
         target=attention.target,
         words=words,
-        blocks=[_block(labels, weights, start, end, largest, attention.position - first) for start, end in pairwise(cuts)],
+        blocks=[
+            _block(labels, weights, start, end, largest, attention.position - first) for start, end in pairwise(cuts)
+        ],
         scale=_scale(largest, signed),
         facts=" ".join([f"{FACTS.get(attention.weights_are, attention.weights_are).capitalize()}.", *left_out]),
         says=f"Weights of {arm.label} on {task.name} at the deciding position, token {attention.position}: {finding}. "
@@ -128,9 +130,7 @@ def _view(
     )
 
 
-def _block(
-    labels: Sequence[str], weights: Weights, start: int, end: int, largest: float, deciding: int
-) -> Block:
+def _block(labels: Sequence[str], weights: Weights, start: int, end: int, largest: float, deciding: int) -> Block:
     rows = [
         Row(
             f"layer {layer}" if head == 1 else "",

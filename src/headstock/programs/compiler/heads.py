@@ -6,6 +6,7 @@ mean      selected keys score exactly 0; where none may be selected, the start t
 pick      of the selected keys one scores highest, by a wide enough gap to weigh 1, and the others 0
 """
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -43,6 +44,8 @@ class Dimension:
     def carried_error(self, domain: Domain) -> float:
         """How far the product can be off for what is off in its factors."""
         query, key = self.query.error(domain), self.key.error(domain)
+        if math.isinf(query) or math.isinf(key):
+            return math.inf
         return float(self._query_size) * key + float(self._key_size) * query + query * key
 
 

@@ -88,6 +88,26 @@ def jumps(points: Points) -> int:
 
 def drawn(points: Points, z: Source, domain: Domain) -> Fitted:
     """Draw a function through its points (z, value), in order of z."""
+    best = _drawn(points, z, domain)
+    if not best.exact and not z.noise and not z.relative:
+        other = _drawn(_in_whole_slopes(points), z, domain)
+        best = other if other.exact else best
+    return best
+
+
+def _in_whole_slopes(points: Points) -> Points:
+    """Put a knot into each gap whose slope no power of two divides: up or down over a part of it, and flat from there."""
+    found = [points[0]]
+    for (left, before), (right, after) in itertools.pairwise(points):
+        slope = (after - before) / (right - left)
+        if slope and common_grid([slope]) is None:
+            part = power_of_two_from(right - left) / 2
+            found.append((left + part, after))
+        found.append((right, after))
+    return found
+
+
+def _drawn(points: Points, z: Source, domain: Domain) -> Fitted:
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.pairwise(points)]
     best: Fitted | None = None
     for anchor in _anchors(points):
