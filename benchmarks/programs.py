@@ -35,6 +35,7 @@ VOCABULARIES = {
     "shuffle-dyck,k=2": "(){}a",
     "pair-balance": "()abc",
 }
+PROGRAMS = list(VOCABULARIES)
 LENGTHS = [5, 10, 20, 50, 100]
 
 
@@ -131,7 +132,8 @@ def forward_ms(compiled: Compiled) -> float:
 
 
 HEADINGS = (
-    "program, tokens, width, layers, heads, of size, units, parameters, non-zeros, passes s, compile s, forward ms"
+    *("program", "tokens", "width", "layers", "heads", "of size", "units", "parameters", "non-zeros"),
+    *("passes, s", "whole, s", "forward, ms", "margin", "error"),
 )
 
 
@@ -150,12 +152,11 @@ def as_cells(row: Row) -> list[str]:
 
 
 def print_table(rows: list[Row]) -> None:
-    cells = [[*HEADINGS.split(", "), "margin", "error"], *map(as_cells, rows)]
+    cells = [[*HEADINGS], *map(as_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *rest in cells:
-        print(
-            first.ljust(widths[0]), *(cell.rjust(wide) for cell, wide in zip(rest, widths[1:], strict=True)), sep="  "
-        )
+        numbers = (cell.rjust(wide) for cell, wide in zip(rest, widths[1:], strict=True))
+        print(first.ljust(widths[0]), *numbers, sep="  ")
 
 
 def print_beside(rows: list[Row]) -> None:
@@ -167,14 +168,15 @@ def print_beside(rows: list[Row]) -> None:
         shape = "" if theirs.width is None else f"{row.width} columns for {theirs.width}, "
         shape += "" if theirs.layers is None else f"{row.layers} layers for {theirs.layers}, "
         parameters = f"{row.parameters:,} parameters for {theirs.parameters:,}"
-        print(
-            f"{row.program} at {row.length}, beside Tracr: {shape}{parameters} (1 in {theirs.parameters / row.parameters:,.0f})"
-        )
+        share = f"1 in {theirs.parameters / row.parameters:,.0f}"
+        print(f"{row.program} at {row.length}, beside Tracr: {shape}{parameters} ({share})")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", nargs="+", choices=list(VOCABULARIES), default=list(VOCABULARIES))
+    parser.add_argument(
+        "--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS, metavar="NAME", help=", ".join(PROGRAMS)
+    )
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS, help="tokens of the longest sequence")
     parser.add_argument("--turns", type=int, default=3, help="times that each is compiled")
     parser.add_argument("--json", action="store_true", help="print JSON, infinite margins as null")
