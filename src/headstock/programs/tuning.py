@@ -112,7 +112,7 @@ def held_still(model: Transformer, optimiser: torch.optim.Optimizer, held: Masks
     def without(mask: Tensor) -> Callable[[Tensor], Tensor]:
         return lambda gradient: gradient.masked_fill(mask, 0.0)
 
-    handles = [weight.register_hook(without(mask)) for weight, mask, _ in kept]
+    handles = [weight.register_hook(without(mask)) for weight, mask, _ in kept]  # type: ignore[no-untyped-call]
     handles.append(optimiser.register_step_post_hook(put_back))
     try:
         yield
@@ -125,7 +125,7 @@ def _refuse_misfit(model: Transformer, source: BatchSource) -> None:
     config = model.config
     if source.vocab_size != config.vocab_size or source.context > config.context:
         raise UserError(
-            f"the model has {config.vocab_size} tokens and reads {config.context} at most, and what it would be trained "
-            f"on has {source.vocab_size} in rows of {source.context}: make the task program of the same program, "
-            f"vocabulary and length."
+            f"the model has {config.vocab_size} tokens and reads {config.context} at most, and what it would be "
+            f"trained on has {source.vocab_size} in rows of {source.context}: make the task program of the same "
+            f"program, vocabulary and length."
         )
