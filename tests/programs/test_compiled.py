@@ -20,10 +20,13 @@ HIST = p.width(p.select(p.tokens, p.tokens))
 
 
 def compiled_for(case: Case) -> Compiled:
-    """Give the model of a case's program, one for all cases of a program and a mode."""
-    same = [other for other in CASES if (other.made.name, other.causal) == (case.made.name, case.causal)]
-    first = next(place for place, other in enumerate(CASES) if other is same[0])
-    return compiled_once(first, max(len(other.given) for other in same))
+    """Give the model of a case's program, one for all cases of a program, a vocabulary and a mode."""
+
+    def said(other: Case) -> tuple[Any, ...]:
+        return other.made.name, other.causal, None if other.vocabulary is None else tuple(other.vocabulary)
+
+    same = [place for place, other in enumerate(CASES) if said(other) == said(case)]
+    return compiled_once(same[0], max(len(CASES[place].given) for place in same))
 
 
 @cache
@@ -32,7 +35,11 @@ def compiled_once(first: int, longest: int) -> Compiled:
     return p.compile(case.program, vocab=case.vocabulary, max_length=longest, causal=case.causal)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+def full_if_slow(case: Case) -> Any:
+    return pytest.param(case, marks=pytest.mark.full if case.made.name == "addition,digits=3" else ())
+
+
+@pytest.mark.parametrize("case", list(map(full_if_slow, CASES)), ids=str)
 def test_a_model_computes_what_its_program_says(case: Case) -> None:
     answer = compiled_for(case)(case.given)
     assert answer == case.right
@@ -92,8 +99,8 @@ def test_none_that_reaches_arithmetic_is_refused_unless_a_default_is_given() -> 
 def test_any_values_are_aggregated_in_every_way(by: Any, causal: bool) -> None:
     for values in (p.tokens, p.indices / 3 - p.tokens, p.tokens == 7):
         program = p.aggregate(p.select(p.tokens, p.tokens, "<") & p.up_to_here, values, by=by, default=-11)
-        compiled = p.compile(program, vocab=[-2, 7, 5], max_length=4, causal=causal)
-        for text in itertools.product([-2, 7, 5], repeat=4):
+        compiled = p.compile(program, vocab=[-2, 7, 5], max_length=3, causal=causal)
+        for text in itertools.product([-2, 7, 5], repeat=3):
             assert compiled(text) == p.interpret(program, text, causal=causal)
 
 
@@ -110,9 +117,8 @@ def test_names_change_no_weight_and_no_answer() -> None:
 def test_the_unembedding_is_in_the_weights() -> None:
     compiled = p.compile(REVERSE, vocab="abc", max_length=4, causal=False)
     ids, _ = compiled.readout.ids_of([list("abcc")])
-    names = [compiled.model.config.vocab_size > int(i) and compiled.readout.names[int(i)] for i in
-             compiled.model(ids)[0].argmax(-1)]
-    assert names[-4:] == list("ccba")
+    likeliest = compiled.model(ids)[0].argmax(-1).tolist()
+    assert [compiled.readout.names[token] for token in likeliest][-4:] == list("ccba")
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -84,10 +84,10 @@ def test_every_unit_and_column_is_told_once(make) -> None:
     assert units == [(layer, place) for layer, made in enumerate(layers) for place in range(len(made.units))]
     assert [column.name for column in found.columns] == list(compiled.blueprint.columns)
     for layer in range(found.n_layers):
-        used = found.lines_of_layer(layer)
-        assert bool(used) == any(part.layer == layer and part.line for part in found.units) or any(
-            head.part.layer == layer for head in found.heads
-        )
+        lines = {line for head in found.heads if head.part.layer == layer for line in head.part.lines}
+        lines |= {part.line for part in found.units if part.layer == layer and part.line}
+        assert set(found.lines_of_layer(layer)) == lines
+        assert lines
     for column in found.columns:
         spans = [(held.since, held.until) for held in column.holds]
         for (_, until), (since, _) in zip(spans, spans[1:], strict=False):
@@ -170,7 +170,7 @@ def test_a_weight_is_set_as_the_fraction_that_it_is() -> None:
 def test_of_long_inputs_the_weights_are_not_set_as_text() -> None:
     compiled = p.compile(p.zoo.shift(1), vocab="ab", max_length=30)
     found = compiled.explain("ab" * 15)
-    assert "30 × 30 weights, which are in .heads" in str(found)
+    assert "31 × 31 weights, which are in .heads" in str(found)
     assert "query \\ key" not in str(found)
 
 
@@ -217,7 +217,8 @@ def test_names_of_the_same_variable_are_told_apart() -> None:
     for letter in "ab":
         total = total + p.width(p.select(p.tokens, letter, "=="))
         doubled = total * 2
-    found = p.compile(total + doubled, vocab="ab", max_length=3).explain("ab")
+    output = total + doubled
+    found = p.compile(output, vocab="ab", max_length=3).explain("ab")
     names = [one.name for one in found.expressions]
     assert len(set(names)) == len(names)
     assert {"total", "doubled", "output"} <= set(names)

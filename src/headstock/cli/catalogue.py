@@ -10,6 +10,10 @@ from headstock.cli.options import AsJson
 from headstock.errors import UserError
 
 
+MOST_TOKENS = 14
+"""Characters of a vocabulary that are told one by one."""
+
+
 def list_what_there_is(
     what: Annotated[
         Literal["variants", "tasks", "programs", "studies", "instruments"] | None,
@@ -207,13 +211,14 @@ def _tasks_laid_out(tasks: list[dict[str, Any]]) -> list[str]:
 def _programs_laid_out(programs: list[dict[str, Any]]) -> list[str]:
     rows = []
     for program in programs:
-        names = [str(token) for token in program["vocabulary"]]
-        tokens = ("" if all(len(name) == 1 for name in names) else " ").join(names) or "any"
+        tokens = "".join(map(str, program["vocabulary"])) or "any"
+        tokens = tokens if len(tokens) <= MOST_TOKENS else f"{tokens[:3]}…{tokens[-1]}"
         name = ",".join([program["name"], *(f"{one['key']}={one['default']}" for one in program["choices"])])
-        rows.append([name, ", ".join(program["modes"]), tokens, program["meaning"]])
+        modes = "both" if program["modes"] == ["bidirectional", "causal"] else ", ".join(program["modes"])
+        rows.append([name, modes, tokens, program["meaning"]])
     said = (
-        "A program is compiled by `headstock compile NAME[,key=value...] -o DIR`; FILE.py:NAME is one of your own. The "
-        "first of its modes is the usual one, and --vocab gives it other tokens."
+        "A program is compiled by `headstock compile NAME[,key=value...] -o DIR`; FILE.py:NAME is one of your own. "
+        "Where it has both modes, bidirectional is the usual one; --vocab gives it other tokens."
     )
     heads = ["program", "modes", "vocabulary", "what it computes"]
     return [filled(said), "Programs\n" + columns([heads, *rows], indent="  ")]

@@ -9,6 +9,7 @@ from headstock.programs.compiler.embedding import Instead, compacted, read_inste
 from headstock.programs.compiler.emit import Outputs, emitted
 from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.lower import Lowering
+from headstock.programs.compiler.naming import names_of
 from headstock.programs.compiler.plan import Plan
 from headstock.programs.compiler.quantities import Form
 from headstock.programs.compiler.schedule import Schedule, scheduled
@@ -34,7 +35,7 @@ class Built:
 def built(program: Expression, domain: Domain) -> Built:
     """Compile an expression for a domain. Raises UserError, with the author's line, where that cannot be exact."""
     values = Values(domain)
-    simplify = Simplifying(values)
+    simplify = Simplifying(values, names_of(program))
     output = simplify(program)  # what is left is positions, tokens, functions, counts and choices
     lowering = Lowering(simplify, output)
     form = lowering.form(output)  # heads and units, with a bound on every error

@@ -8,7 +8,7 @@ width(everything)      the length, or in causal mode the position and one
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -45,8 +45,10 @@ MOST_CLASSES = 6
 class Simplifying:
     """One program on its way; what is asked for again is not worked out again."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, names: Mapping[int, str] | None = None) -> None:
         self.values = values
+        self.names = names or {}
+        """What to call expressions, by their ids."""
         self.known = Interned()
         self._conjunctions: dict[frozenset[int], Conjoined] = {}
         self.became: dict[int, tuple[Expression, Expression]] = {}
@@ -55,7 +57,7 @@ class Simplifying:
     def __call__(self, node: Expression) -> Expression:
         """Give the simple form of an expression. Raises UserError for one that a causal program cannot have."""
         if id(node) not in self.became:
-            self.became[id(node)] = node, self._simple(node)
+            self.became[id(node)] = node, self._named(self._simple(node), self.names.get(id(node), node.given_name))
         return self.became[id(node)][1]
 
     def _simple(self, node: Expression) -> Expression:
@@ -72,17 +74,17 @@ class Simplifying:
             case Map():
                 return self._map(node)
             case Width():
-                return self._named(self._count(self._selector(node.selector), node), node)
+                return self._count(self._selector(node.selector), node)
             case Aggregate():
-                return self._named(self._aggregate(node), node)
+                return self._aggregate(node)
         raise AssertionError(node)
 
     def _node(self, node: Node) -> Node:
         return self.known.node(node)
 
-    def _named(self, simple: Expression, node: Expression) -> Expression:
-        if node.given_name and not simple.given_name:
-            object.__setattr__(simple, "given_name", node.given_name)
+    def _named(self, simple: Expression, name: str) -> Expression:
+        if name and not simple.given_name and not isinstance(simple, Constant):
+            object.__setattr__(simple, "given_name", name)  # a node of the compiler's own, not the author's
         return simple
 
     # Maps
