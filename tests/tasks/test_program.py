@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from headstock import programs as p
 from headstock import tasks
+from headstock.comparison.fitting import refuse_misfit
 from headstock.comparison.request import Request
-from headstock.comparison.single import open_model, refuse_misfit, single_cell, task_of, train_cell
+from headstock.comparison.single import open_model, single_cell, task_of, train_cell
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
 from headstock.tasks import tokenizers

@@ -28,7 +28,8 @@ def evaluate(
 
     Every target counts once, so that no figure depends on how the set is cut into batches.
     """
-    from headstock.comparison.single import open_model, refuse_misfit, task_of
+    from headstock.comparison.fitting import refuse_misfit
+    from headstock.comparison.single import open_model, task_of
     from headstock.model.mixers import told_of
     from headstock.programs.vocabulary import holds_program
     from headstock.tasks import parse

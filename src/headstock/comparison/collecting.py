@@ -67,12 +67,12 @@ def _outcome(
     arms = []
     for arm in on.arms:
         lr = rates[task.spec, arm.label]
-        cells = [plan.cell(on, arm, seed, lr) for seed in range(plan.request.seeds)]
-        results = [_cell_result(on, store, cell) for cell in cells]
+        seeds = range(plan.request.seeds)
+        results = [_cell_result(on, store, plan.cell(on, arm, seed, lr), seed) for seed in seeds]
         arms.append(
             ArmOnTask(
                 label=arm.label,
-                variant=arm.model.variant,
+                variant=arm.variant,
                 floor=arm.floor,
                 lr=lr,
                 steps=arm.steps,
@@ -98,21 +98,24 @@ def _outcome(
     )
 
 
-def _cell_result(on: TaskPlan, store: Store, cell: Cell) -> CellResult:
+def _cell_result(on: TaskPlan, store: Store, cell: Cell, seed: int) -> CellResult:
     result = store.result(cell)
     assert result is not None, "every cell has a result once run_cells has returned"
+    curve_to_draw = result.curve
+    if cell.start is not None and cell.start.frozen:  # as it is to the end, which draws a level line
+        curve_to_draw = [*result.curve, *({**entry, "step": on.steps} for entry in result.curve)]
     solved_after = None
     if on.task.solved_at is not None and result.status == "finished":
         curve = [(int(entry["step"]), entry[on.task.primary.name]) for entry in result.curve]
         solved_after = steps_to_solve(curve, on.task.solved_at, on.task.primary.better)
     return CellResult(
-        seed=cell.training.seed,
+        seed=seed,
         lr=cell.training.lr,
         status=result.status,
         reason=result.reason,
         folder=str(store.cell_folder(cell).relative_to(store.folder)),
         metrics=result.metrics,
-        curve=result.curve,
+        curve=curve_to_draw,
         steps_to_solve=solved_after,
         seconds_per_step=result.seconds_per_step,
     )
@@ -130,7 +133,7 @@ def _cost(arm: ArmPlan, results: list[CellResult], store: Store) -> Cost:
     return Cost(
         d_ff=arm.model.d_ff if arm.model.feedforward != "none" else 0,
         **asdict(arm.sizes),
-        seconds_per_step=median(result.seconds_per_step for result in finished) if finished else None,
+        seconds_per_step=None if arm.frozen or not finished else median(cell.seconds_per_step for cell in finished),
         kernel=kernel,
     )
 
@@ -171,7 +174,7 @@ def _task_result(on: TaskPlan, outcome: TaskOutcome) -> TaskResult:
         unit=outcome.unit,
         better=outcome.better,
         solved_at=outcome.solved_at,
-        budget_steps=max(arm.steps for arm in outcome.arms),
+        budget_steps=max([arm.steps for arm in outcome.arms if arm.steps] or [on.steps]),
         resolution=resolution,
         arms=[
             ArmResult(

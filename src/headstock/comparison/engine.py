@@ -14,7 +14,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TypeAlias
 
@@ -173,6 +173,7 @@ class _Worker:
             "task": cell.task.spec,
             "description": cell.description(),
             "device": cell.device,
+            "start": asdict(cell.start) if cell.start is not None else None,
         }
         with suppress(BrokenPipeError):  # it died: the hearing thread says so
             self.process.stdin.write(json.dumps(job) + "\n")

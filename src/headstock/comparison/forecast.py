@@ -114,6 +114,7 @@ def _cells(plan: Plan) -> list[list[Cell]]:
         for seed in range(plan.request.seeds)
         for on in plan.tasks
         for arm in on.arms
+        if not (arm.frozen and seed)  # one run for all seeds
     ]
     return [[cell] for cell in plan.tuning_cells()] + reported
 
@@ -127,7 +128,7 @@ def _on_task(on: TaskPlan, steps: list[float], evaluations: list[float]) -> Task
     arms = [
         ArmForecast(
             label=arm.label,
-            variant=arm.model.variant,
+            variant=arm.variant,
             floor=arm.floor,
             steps=arm.steps,
             d_ff=arm.model.d_ff if arm.model.feedforward != "none" else 0,

@@ -4,7 +4,7 @@ The one thing that is changed is the width of the feed-forward (or, for equal ti
 mixer, which is what the comparison is about.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -42,11 +42,14 @@ def sizes(config: ModelConfig) -> Sizes:
     return Sizes(counted.total, counted.non_embedding, flops_per_token(config), cache_bytes(config))
 
 
-def matched(labels: Sequence[str], configs: Sequence[ModelConfig], match: Match) -> list[ModelConfig]:
+def matched(
+    labels: Sequence[str], configs: Sequence[ModelConfig], match: Match, *, as_saved: Collection[str] = ()
+) -> list[ModelConfig]:
     """Give the configs with the feed-forward of all but the first made as wide as equality needs.
 
     params: equal parameters without embeddings. flops: equal operations a token. time and none: as they are.
-    Raises UserError, with the figure, where more than 0.5 % remains.
+    as_saved: labels of arms whose weights are given, so that they stay as they are whatever their size.
+    Raises UserError, with the figure, where more than 0.5 % remains of another.
     """
     if match in ("time", "none"):
         return list(configs)
@@ -55,6 +58,9 @@ def matched(labels: Sequence[str], configs: Sequence[ModelConfig], match: Match)
     goal = size(configs[0])
     made = [configs[0]]
     for label, config in zip(labels[1:], configs[1:], strict=True):
+        if label in as_saved:
+            made.append(config)
+            continue
         solved = _solved(config, goal, size)
         left = (size(solved) - goal) / goal if goal else float(size(solved) != goal)
         if abs(left) > TOLERANCE:

@@ -14,6 +14,7 @@ import torch
 from headstock import __version__
 from headstock.comparison.matching import Sizes, matched, sizes, still_differs
 from headstock.comparison.request import Request
+from headstock.comparison.saved_models import saved_arm, told_of_frozen
 from headstock.comparison.statistics.reach import Reach, what_can_be_claimed
 from headstock.comparison.statistics.sentences import listed
 from headstock.errors import UserError
@@ -23,6 +24,7 @@ from headstock.model.mixers import mixer_class, mixer_source, told_of
 from headstock.tasks import parse
 from headstock.tasks.base import Task, hash_of
 from headstock.training.config import TrainingConfig
+from headstock.training.start import Start
 
 TUNING_SEEDS = (10_001, 10_002)
 """Seeds on which learning rates are chosen; reported seeds count from 0 and a request has no more than 10,000."""
@@ -46,10 +48,14 @@ class Cell:
     training: TrainingConfig
     device: str
     mixer_source: str | None
+    start: Start | None = None
+    """The saved model that it begins with."""
 
     def description(self) -> dict[str, Any]:
         """Say all that decides the run's numbers, in JSON's terms."""
+        start = {} if self.start is None else {"start": {"weights": self.start.weights, "frozen": self.start.frozen}}
         return {
+            **start,
             "headstock": __version__,
             "task": self.task.name,
             "task_hash": self.task.content_hash,
@@ -80,6 +86,25 @@ class ArmPlan:
     model: ModelConfig
     steps: int
     mixer_source: str | None
+    start: Start | None = None
+    """The saved model that it begins with."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it is scored and not trained, so that its seeds are one run."""
+        return self.start is not None and self.start.frozen
+
+    @property
+    def variant(self) -> str:
+        """What it is, complete: its config as a line, behind the folder that its weights come from."""
+        return self.model.variant if self.start is None else f"{self.start.folder}: {self.model.variant}"
+
+    def described(self) -> dict[str, Any]:
+        """Say what it is in JSON's terms; a saved model by its weights, wherever its folder lies."""
+        said = asdict(replace(self, model=self.model.model_dump(), start=None))  # type: ignore[arg-type]
+        del said["start"]
+        own = {} if self.start is None else {"start": {"weights": self.start.weights, "frozen": self.start.frozen}}
+        return {**said, **own}
 
     @property
     def sizes(self) -> Sizes:
@@ -107,14 +132,16 @@ class Plan:
     tasks: tuple[TaskPlan, ...]
 
     def training(self, on: TaskPlan, arm: ArmPlan, seed: int, lr: float) -> TrainingConfig:
-        """Give the training config of one run."""
+        """Give the training config of one run; of a frozen arm, which takes no step, one for all seeds."""
+        if arm.frozen:
+            return TrainingConfig(steps=1, evaluate_every=1)
         steps = {"evaluate_every": on.evaluate_every, **self.request.training_settings(), "steps": arm.steps}
         return TrainingConfig(**steps, seed=seed, lr=lr, batch_size=self.request.batch_size)
 
     def cell(self, on: TaskPlan, arm: ArmPlan, seed: int, lr: float) -> Cell:
         """Give one run."""
         training = self.training(on, arm, seed, lr)
-        return Cell(arm.label, on.task, arm.model, training, self.request.device, arm.mixer_source)
+        return Cell(arm.label, on.task, arm.model, training, self.request.device, arm.mixer_source, arm.start)
 
     def rates(self) -> list[float]:
         """Give the learning rates of the tuning, half a power of ten apart, centred on the one asked for."""
@@ -127,18 +154,23 @@ class Plan:
             self.cell(on, arm, seed, lr)
             for on in self.tasks
             for arm in on.arms
+            if not arm.frozen
             for lr in self.rates()
             for seed in TUNING_SEEDS
         ]
 
     def reported_cells(self, rates: dict[tuple[str, str], float]) -> list[Cell]:
-        """Give the runs that are reported, seed by seed, at the rate chosen for each (task spec, label)."""
-        return [
+        """Give the runs that are reported, seed by seed, at the rate chosen for each (task spec, label).
+
+        A frozen arm is one run for all seeds.
+        """
+        cells = [
             self.cell(on, arm, seed, rates[on.task.spec, arm.label])
             for seed in range(self.request.seeds)
             for on in self.tasks
             for arm in on.arms
         ]
+        return list({cell.key: cell for cell in reversed(cells)}.values())[::-1]
 
     def reach(self, look: int = 1) -> Reach:
         """Say what can be claimed with it."""
@@ -152,7 +184,9 @@ class Plan:
         of_tasks: dict[str, list[str]] = {}
         for on in self.tasks:
             of_tasks.setdefault(self._matching_on(on), []).append(on.label)
-        return [f"On {listed(tasks)}, {said}" for said, tasks in of_tasks.items()]
+        said_of_all = [f"On {listed(tasks)}, {said}" for said, tasks in of_tasks.items()]
+        frozen = told_of_frozen([arm.label for arm in self.tasks[0].arms if arm.frozen])
+        return [*said_of_all, frozen] if frozen else said_of_all
 
     def _matching_on(self, on: TaskPlan) -> str:
         match = self.request.match
@@ -173,7 +207,7 @@ class Plan:
             {
                 "task": on.task.spec,
                 "content_hash": on.task.content_hash,
-                "arms": [asdict(replace(arm, model=arm.model.model_dump())) for arm in on.arms],  # type: ignore[arg-type]
+                "arms": [arm.described() for arm in on.arms],
             }
             for on in self.tasks
         ]
@@ -195,19 +229,33 @@ def make_plan(request: Request) -> Plan:
 
 def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> TaskPlan:
     shared = {**shared_by_all(task), **request.model_settings()}
-    configs = [config_of(variant, **shared) for variant in request.variants]
+    configs: list[ModelConfig] = []
+    starts: list[Start | None] = []
+    for variant in request.variants:
+        saved = saved_arm(variant)
+        config, start = (config_of(variant, **shared), None) if saved is None else saved.on(task)
+        configs.append(config)
+        starts.append(start)
     for config in configs:
         with told_of(config.mixer):
             mixer_class(config.mixer).check(config)
             if task.causal:
                 refuse_bidirectional(config)
             sizes(config)  # builds it, and holds what it says it trains against what it does train
-    configs = matched(labels, configs, request.match)
-    _refuse_twins(labels, configs, "" if request.match == "none" else " once they are matched")
+    as_saved = [label for label, start in zip(labels, starts, strict=True) if start is not None]
+    configs = matched(labels, configs, request.match, as_saved=as_saved)
+    _refuse_twins(labels, configs, starts, "" if request.match == "none" else " once they are matched")
     steps = request.steps or task.steps[request.budget]
     arms = tuple(
-        ArmPlan(label, mixer_class(config.mixer).is_floor, config, steps, mixer_source(config.mixer))
-        for label, config in zip(labels, configs, strict=True)
+        ArmPlan(
+            label,
+            mixer_class(config.mixer).is_floor,
+            config,
+            0 if start is not None and start.frozen else steps,
+            mixer_source(config.mixer),
+            start,
+        )
+        for label, config, start in zip(labels, configs, starts, strict=True)
     )
     every = EVERY_WHEN_SOLVABLE if task.solved_at is not None else -(-steps // EVALUATIONS)
     plan = TaskPlan(label, task, arms, steps, min(every, steps))
@@ -221,9 +269,14 @@ def shared_by_all(task: Task) -> dict[str, Any]:
     return {"vocab_size": task.vocab_size, "context": task.context, **seen}
 
 
-def _refuse_twins(labels: Sequence[str], configs: Sequence[ModelConfig], when: str) -> None:
+def _refuse_twins(
+    labels: Sequence[str], configs: Sequence[ModelConfig], starts: Sequence[Start | None], when: str
+) -> None:
     """Raise UserError where two arms are one model, however they are written: a seed would give both the same run."""
-    made = [(mixer_class(config.mixer), config.model_copy(update={"mixer": ""})) for config in configs]
+    made = [
+        (mixer_class(config.mixer), config.model_copy(update={"mixer": ""}), start and (start.weights, start.frozen))
+        for config, start in zip(configs, starts, strict=True)
+    ]
     for one, other in combinations(range(len(made)), 2):
         if made[one] == made[other]:
             raise UserError(f"{labels[one]} and {labels[other]} are the same model{when}: name it once.")
@@ -242,7 +295,9 @@ def labels_of(variants: Sequence[str]) -> list[str]:
 
 
 def _label(variant: str) -> str:
-    """Give the variant as the person wrote it, but a user's class without the way to its file."""
+    """Give the variant as the person wrote it, but a user's class without the way to its file, a folder likewise."""
+    if (saved := saved_arm(variant)) is not None:
+        return saved.label
     head, comma, keys = variant.strip().partition(",")
     place, colon, name = head.rpartition(":")
     return (name if colon and place else head) + comma + keys

@@ -11,10 +11,9 @@ from headstock.checkpoints.native import load
 from headstock.comparison.plan import Cell, make_plan
 from headstock.comparison.request import Request
 from headstock.errors import UserError
-from headstock.model.causality import refuse_bidirectional
 from headstock.model.mixers import told_of
 from headstock.model.transformer import Transformer
-from headstock.tasks import parse, tokenizers
+from headstock.tasks import parse
 from headstock.tasks.base import Task
 from headstock.training.loop import Progress
 from headstock.training.run import RunResult, run
@@ -43,6 +42,7 @@ def train_cell(cell: Cell, folder: Path, on_progress: Callable[[Progress], None]
             device=cell.device,
             tokenizer=cell.task.tokenizer,
             may_look_ahead=not cell.task.causal,
+            start=cell.start,
             on_progress=on_progress,
         )
 
@@ -107,25 +107,3 @@ def _specs_of_the_comparison(folder: Path) -> list[str]:
         return [task["task"] for task in read_json(plan, "the plan of a comparison")["tasks"]]
     except (TypeError, KeyError):
         return []  # no plan of ours: the data are not found then
-
-
-def refuse_misfit(folder: Path, model: Transformer, task: Task) -> None:
-    """Raise UserError where a model cannot read a task: other tokens, rows longer than its learned table, no mask."""
-    config = model.config
-    if task.causal:
-        refuse_bidirectional(config)
-    if task.vocab_size != config.vocab_size:
-        raise UserError(
-            f"{task.name} has {task.vocab_size} tokens and the model in {folder} has {config.vocab_size}: choose a "
-            f"task with its vocabulary."
-        )
-    if (folder / tokenizers.FILE_NAME).exists() and tokenizers.load(folder) != task.tokenizer:
-        raise UserError(
-            f"{task.name} has other tokens than the model in {folder} was trained on, though as many: choose a task "
-            f"with its vocabulary."
-        )
-    if task.context > config.context and (config.position == "learned" or config.mixer == "table"):
-        raise UserError(
-            f"{task.name} has rows of {task.context} tokens and the model in {folder} has learned {config.context} "
-            f"positions: choose a context of at most {config.context}."
-        )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from statistics import median
 
 from headstock.comparison.plan import Plan, TaskPlan
+from headstock.errors import UserError
 from headstock.model.transformer import build_from
 from headstock.training.evaluation import evaluate
 from headstock.training.loop import take_step, threads_set_to
@@ -21,18 +22,26 @@ def with_equal_time(plan: Plan) -> Plan:
 
 
 def _with_equal_time(plan: Plan, on: TaskPlan) -> TaskPlan:
+    if on.arms[0].frozen:
+        raise UserError(
+            f"{on.arms[0].label} is frozen, so there is no training time to match: name a trained arm first, or choose "
+            f"another --match."
+        )
     seconds = seconds_per_step(plan, on)
     arms = tuple(
-        replace(arm, steps=max(1, round(on.steps * seconds[0] / own)))
+        arm if arm.frozen else replace(arm, steps=max(1, round(on.steps * seconds[0] / own)))
         for arm, own in zip(on.arms, seconds, strict=True)
     )
     return replace(on, arms=arms)
 
 
 def seconds_per_step(plan: Plan, on: TaskPlan) -> list[float]:
-    """Measure each arm's seconds a step, the median over turns that the arms take one after the other."""
+    """Measure each arm's seconds a step, the median over turns that the arms take one after the other; 0 where it
+    takes none."""
     runs = []
     for arm in on.arms:
+        if arm.frozen:
+            continue
         training = plan.training(on, arm, seed=0, lr=plan.request.lr)
         model = build_from(arm.model).to(plan.request.device)
         runs.append((model.train(), training, adamw(model, training)))
@@ -46,7 +55,8 @@ def seconds_per_step(plan: Plan, on: TaskPlan) -> list[float]:
                     take_step(model, on.task, training, optimiser, step).item()
             if turn >= 0:
                 own.append((time.perf_counter() - began) / steps)
-    return [median(own) for own in measured]
+    found = iter([median(own) for own in measured])
+    return [0.0 if arm.frozen else next(found) for arm in on.arms]
 
 
 def seconds_per_evaluation(plan: Plan, on: TaskPlan) -> list[float]:

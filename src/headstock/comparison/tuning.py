@@ -17,11 +17,12 @@ Tunings = dict[tuple[str, str], Tuning]
 def tuned(plan: Plan, store: Store, jobs: int, on_event: Callable[[Event], None]) -> tuple[Rates, Tunings]:
     """Give the learning rate of every arm on every task, and how it was chosen."""
     arms = [(on, arm) for on in plan.tasks for arm in on.arms]
+    untuned = {(on.task.spec, arm.label): plan.request.lr for on, arm in arms}
     if not plan.request.tune:
-        return {(on.task.spec, arm.label): plan.request.lr for on, arm in arms}, {}
+        return untuned, {}
     run_cells(plan.tuning_cells(), store, jobs, on_event)
-    tunings = {(on.task.spec, arm.label): _chosen(plan, on, arm, store) for on, arm in arms}
-    return {key: tuning.chosen for key, tuning in tunings.items()}, tunings
+    tunings = {(on.task.spec, arm.label): _chosen(plan, on, arm, store) for on, arm in arms if not arm.frozen}
+    return {**untuned, **{key: tuning.chosen for key, tuning in tunings.items()}}, tunings
 
 
 def _chosen(plan: Plan, on: TaskPlan, arm: ArmPlan, store: Store) -> Tuning:

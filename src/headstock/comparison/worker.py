@@ -21,6 +21,7 @@ from headstock.tasks import parse
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import Progress
 from headstock.training.run import run
+from headstock.training.start import Start
 
 SECONDS_BETWEEN_REPORTS = 0.5
 
@@ -76,6 +77,7 @@ def _do(job: dict[str, Any], say: Any) -> None:
         device=job["device"],
         tokenizer=task.tokenizer,
         may_look_ahead=not task.causal,
+        start=Start(**job["start"]) if job["start"] else None,
         on_progress=on_progress,
     )
     say(event="done", status=result.status, reason=result.reason)

@@ -34,8 +34,9 @@ from headstock.model.transformer import Transformer, build_from
 from headstock.training.batch import Batch, BatchSource
 from headstock.training.config import TrainingConfig
 from headstock.training.evaluation import evaluate
-from headstock.training.loop import NonFiniteLoss, Progress, train
+from headstock.training.loop import NonFiniteLoss, Progress, threads_set_to, train
 from headstock.training.optimiser import adamw
+from headstock.training.start import Start
 
 SECONDS_BETWEEN_SAVES = 30.0
 
@@ -91,12 +92,13 @@ def run(
     device: str = "cpu",
     tokenizer: Vocabulary | None = None,
     may_look_ahead: bool = False,
+    start: Start | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> RunResult:
     """Train a model in `folder`, going on where an earlier call stopped; give the result, at once if it is there.
 
     `description` says what the run is, in JSON's terms. may_look_ahead: what is asked is no token of the row, so that a
-    model may see all of it. Raises UserError where the folder holds another run, or a model looks ahead that may not,
+    model may see all of it. start: the saved model that it begins with; a frozen one takes no step. Raises UserError where the folder holds another run, or a model looks ahead that may not,
     and lets KeyboardInterrupt pass once the state is saved. A loss that is no number ends the run as failed.
     """
     _claim(folder, description)
@@ -104,7 +106,7 @@ def run(
         done = RunResult.read(folder)
         assert done is not None
         return done
-    model, optimiser, progress = _start_or_go_on(folder, model_config, training, device)
+    model, optimiser, progress = _start_or_go_on(folder, model_config, training, device, start)
     if progress.steps_done == 0:
         if tokenizer is not None:
             tokenizer.save(folder)
@@ -112,6 +114,8 @@ def run(
         if not may_look_ahead:
             refuse_looking_ahead(model, first.inputs[:1].to(device))
         write_json(folder / "environment.json", environment(model, first, training))
+    if start is not None and start.frozen:
+        return _scored(folder, model, training, source)
     keeper = _Keeper(folder, model, optimiser)
     _write_curve(folder, progress.curve)
 
@@ -145,6 +149,15 @@ def run(
     held_out = {key: value for key, value in progress.curve[-1].items() if key not in ("step", "train_loss")}
     save(model, folder)
     return _finish(folder, progress, metrics={"held-out": held_out, "train": evaluate(model, source, "train")})
+
+
+def _scored(folder: Path, model: Transformer, training: TrainingConfig, source: BatchSource) -> RunResult:
+    """Score a model as it is: one entry in the curve, after no step."""
+    with threads_set_to(training.threads):
+        held_out, train_split = evaluate(model, source), evaluate(model, source, "train")
+    progress = Progress(curve=[{"step": 0, "train_loss": train_split["loss"], **held_out}])
+    save(model, folder)
+    return _finish(folder, progress, metrics={"held-out": held_out, "train": train_split})
 
 
 @contextmanager
@@ -213,10 +226,10 @@ def _claim(folder: Path, description: dict[str, Any]) -> None:
 
 
 def _start_or_go_on(
-    folder: Path, config: ModelConfig, training: TrainingConfig, device: str
+    folder: Path, config: ModelConfig, training: TrainingConfig, device: str, start: Start | None
 ) -> tuple[Transformer, torch.optim.AdamW, Progress]:
     if not (folder / "state.pt").exists():
-        model = build_from(config, seed=training.seed).to(device)
+        model = (build_from(config, seed=training.seed) if start is None else start.open()).to(device)
         return model, adamw(model, training), Progress()
     try:
         state = torch.load(folder / "state.pt", map_location=device, weights_only=True)

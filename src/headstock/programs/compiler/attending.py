@@ -107,10 +107,10 @@ class Attending:
         if node.by == "mean":
             return self._mean(node, values)
         gap = Fraction(self._of.domain.gap)
-        for ranked, total, rank_error in self._rankings(node):
-            for dimensions, worst in self._scoring.tolerant(node.selector, power_of_two_from(total + 2 * gap), node):
+        for ranked, total in self._rankings(node):
+            for dimensions in self._scoring.tolerant(node.selector, power_of_two_from(total + 2 * gap), node):
                 all_ = self._guarded([*dimensions, *ranked, *self._level()])
-                slack = self._slack(gap - worst, score_error(all_, self._of.domain) + rank_error)
+                slack = self._slack(gap, score_error(all_, self._of.domain))
                 if slack >= 1:
                     default = codes[node.default] if self._may_be_empty(node) else values.affine.start
                     return self._carried(node, "pick", all_, values.affine, codes, default, slack)
@@ -129,12 +129,15 @@ class Attending:
         assert isinstance(node.selector, Conjoined)
         return not always_picks(node.selector.leaves, self._of.values)
 
-    def _rankings(self, node: Aggregate) -> "list[tuple[list[Dimension], Fraction, float]]":
-        """Give ways to score the keys among those selected, each with the largest score and its error."""
+    def _rankings(self, node: Aggregate) -> list[tuple[list[Dimension], Fraction]]:
+        """Give ways to score the keys among those selected, each with the largest score; the least is 0.
+
+        Two keys of different rank lie a gap apart or more, and of the same rank as far as their positions.
+        """
         assert isinstance(node.selector, Conjoined)
         values, domain = self._of.values, self._of.domain
         if picks_one_at_most(node.selector.leaves, values):
-            return [([], Fraction(0), 0.0)]
+            return [([], Fraction(0))]
         gap, last = Fraction(domain.gap), domain.max_length - 1
         index = self._of.form(self._of.simplify(Indices())).affine
         by_position = index if node.ties == "last" else index.times(-1).shifted(last)
@@ -155,8 +158,8 @@ class Attending:
             found.append(self._ranked(rank.times(gap), total * gap))
         return found
 
-    def _ranked(self, rank: Affine, total: Fraction) -> tuple[list[Dimension], Fraction, float]:
-        return [Dimension(Affine({}, Fraction(1)), rank.vanishing(self._of.plan.start))], total, 0.0
+    def _ranked(self, rank: Affine, total: Fraction) -> tuple[list[Dimension], Fraction]:
+        return [Dimension(Affine({}, Fraction(1)), rank.vanishing(self._of.plan.start))], total
 
     # Making heads
 

@@ -27,7 +27,7 @@ def compacted(schedule: Schedule, domain: Domain) -> Instead:
     if len(of_token) > len(domain.vocabulary):
         each = [_mark(f"is {shown(token)}") for token in domain.vocabulary]
         for mark, token in zip(each, domain.vocabulary, strict=True):
-            mark.of_token = {other: Fraction(other is token) for other in domain.vocabulary}
+            mark.of_token = {other: Fraction(other == token) for other in domain.vocabulary}
         for quantity in of_token:
             assert quantity.of_token is not None
             held = [quantity.of_token[token] for token in domain.vocabulary]

@@ -43,31 +43,25 @@ class Scoring:
             if found is None:
                 return None
             dimensions += found
-        return (
-            dimensions
-            if score_error(tuple(dimensions), self._of.domain) == 0.0
-            else self._by_classes(selector, penalty, node)
-        )
+        if score_error(tuple(dimensions), self._of.domain) == 0.0:
+            return dimensions
+        return self._by_classes(selector, penalty, node)
 
-    def tolerant(
-        self, selector: Conjoined, penalty: Fraction, node: Expression
-    ) -> Iterator[tuple[list[Dimension], Fraction]]:
-        """Give ways to score, the cheapest first, each with how much of a gap noise in what is compared can take."""
+    def tolerant(self, selector: Conjoined, penalty: Fraction, node: Expression) -> Iterator[list[Dimension]]:
+        """Give ways to score, the cheapest first, whatever the noise in what they compare: the caller bounds it."""
         for exact in (False, True):
             whole: list[Dimension] = []
             for leaf in selector.leaves:
-                found = next(
-                    (way for way in (w() for w in self._ways(leaf, penalty, node, exact=exact)) if way is not None),
-                    None,
-                )
+                ways = (way() for way in self._ways(leaf, penalty, node, exact=exact))
+                found = next((way for way in ways if way is not None), None)
                 if found is None:
                     break
                 whole += found
             else:
-                yield whole, Fraction(0)
+                yield whole
         by_classes = self._by_classes(selector, penalty, node)
         if by_classes is not None:
-            yield by_classes, Fraction(0)
+            yield by_classes
 
     def _by_classes(self, selector: Conjoined, penalty: Fraction, node: Expression) -> list[Dimension] | None:
         dimensions: list[Dimension] = []

@@ -1,0 +1,89 @@
+"""Saved models as arms: `DIR` is trained on from the weights it has, `DIR,frozen=true` is scored as it is.
+
+What such an arm is follows from the folder alone: neither settings for all arms nor matching change it.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstock.checkpoints.native import load
+from headstock.comparison.fitting import refuse_misfit
+from headstock.errors import UserError, near_name
+from headstock.model.config import ModelConfig
+from headstock.model.mixers import mixer_names
+from headstock.programs.vocabulary import holds_program
+from headstock.tasks.base import Task
+from headstock.training.start import Start
+
+FROZEN = "frozen"
+
+
+@dataclass(frozen=True)
+class SavedArm:
+    """A variant that names a folder."""
+
+    folder: Path
+    frozen: bool
+
+    @property
+    def label(self) -> str:
+        """The folder's own name, and that it is frozen."""
+        return f"{self.folder.resolve().name}{', frozen' if self.frozen else ''}"
+
+    def on(self, task: Task) -> tuple[ModelConfig, Start]:
+        """Give its config and where it begins. Raises UserError where there is no model or it cannot read the task."""
+        if not self.folder.is_dir():
+            raise UserError(f"there is no folder {self.folder}: give that of a saved model.")
+        start = Start.at(self.folder, frozen=self.frozen)
+        model = load(self.folder)
+        dtype = str(model.embed.weight.dtype).removeprefix("torch.")
+        if dtype != "float32":
+            raise UserError(f"the model in {self.folder} is {dtype}, and all arms compute in float32: save one so.")
+        refuse_misfit(self.folder, model, task)
+        if holds_program(self.folder) and task.context > model.config.context:
+            raise UserError(
+                f"{task.name} has rows of {task.context} tokens and the program in {self.folder} is compiled for "
+                f"{model.config.context}: compile it with a larger max_length."
+            )
+        return model.config, start
+
+
+def saved_arm(variant: str) -> SavedArm | None:
+    """Read a variant that names a folder; None for one that names a mixer.
+
+    A folder is written with a separator, as in runs/adder, or lies here with a model in it and is called like no mixer.
+    Raises UserError for a key that such a variant has not.
+    """
+    head, *pairs = variant.strip().split(",")
+    if not _is_folder(head):
+        return None
+    frozen = False
+    for pair in pairs:
+        key, _, value = (piece.strip() for piece in pair.partition("="))
+        if key != FROZEN:
+            known = near_name(key, (FROZEN,))
+            raise UserError(f"{head} is a saved model, whose shape is its own, so it has no key {key!r}: {known}")
+        if value not in ("true", "false"):
+            raise UserError(f"frozen is {value!r} in {variant!r}: write true or false.")
+        frozen = value == "true"
+    return SavedArm(Path(head), frozen)
+
+
+def _is_folder(head: str) -> bool:
+    if ":" in head or head.partition("+")[0] in mixer_names():
+        return False
+    return os.sep in head or (Path(head) / "config.json").is_file()
+
+
+def told_of_frozen(labels: Sequence[str]) -> str:
+    """Say what the seeds of frozen arms are; empty where there are none."""
+    if not labels:
+        return ""
+    named = " and ".join(labels)
+    are = "is one run" if len(labels) == 1 else "are one run each"
+    return (
+        f"{named} {are}, scored and not trained: with every seed it is the same, so a difference from it varies with "
+        f"the other arm's seeds alone."
+    )
