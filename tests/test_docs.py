@@ -3,6 +3,9 @@
 A snippet whose first line is a comment with a file's name is that file. It lies where the page's commands and other
 snippets run; where the repository has it already, the page shows what it says.
 
+What a page shows after `>>>`, in a block of `pycon`, is what Python answers. Lines below a command are what it prints, of
+which "..." stands for any lines.
+
 The README's two set-up commands are left to .ci/run: they make an environment of their own.
 """
 
@@ -36,6 +39,7 @@ MINIATURE = {
     ("python", "benchmarks/verdicts.py"): ["--families", "20"],
     ("python", "benchmarks/hooks.py"): ["--turns", "3"],
     ("python", "benchmarks/initialisation.py"): ["--seeds", "1", "--steps", "3"],
+    ("python", "benchmarks/programs.py"): ["--lengths", "5", "--turns", "1"],
     ("python", "examples/encoder_decoder.py"): ["--steps", "3"],
 }
 """Options put behind a command, replacing its own of the same name."""
@@ -62,12 +66,30 @@ def _lay_out(page: Path, folder: Path) -> None:
             (folder / name).symlink_to(ROOT / name)
     for name, text in _files(page).items():
         if not (ROOT / name).exists():
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(f"# {name}\n{text}", encoding="utf-8")  # lines counted as the page counts them
 
 
-def _commands(page: Path) -> list[str]:
-    lines = "\n".join(_blocks(page, "console")).replace("\\\n", " ").splitlines()
-    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+def _commands(page: Path) -> list[tuple[str, str]]:
+    """Give each command of a page, and what the page shows it to print, which may be nothing."""
+    found: list[tuple[str, list[str]]] = []
+    for block in _blocks(page, "console"):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("$ "):
+                found.append((line.removeprefix("$ "), []))
+            else:
+                found[-1][1].append(line)
+    return [(command, "\n".join(shown).strip("\n")) for command, shown in found]
+
+
+def _prints(printed: str, shown: str) -> bool:
+    """Whether what is shown stands in what was printed, its parts in this order."""
+    at = 0
+    for part in re.split(r"^ *\.\.\.\n?", shown, flags=re.MULTILINE):
+        at = printed.find(part.strip("\n"), at)
+        if at < 0:
+            return False
+        at += len(part.strip("\n"))
+    return True
 
 
 def _in_miniature(command: str) -> list[str]:
@@ -110,17 +132,36 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path):
-    commands = [command for command in _commands(page) if not command.startswith(LEFT_TO_CI)]
+    commands = [(command, shown) for command, shown in _commands(page) if not command.startswith(LEFT_TO_CI)]
     if not commands:
         pytest.skip("the page has no commands but those of .ci/run")
-    if any("shakespeare" in command for command in commands) and SHAKESPEARE is None:
+    if any("shakespeare" in command for command, _ in commands) and SHAKESPEARE is None:
         pytest.skip("tinyshakespeare.txt is not here: set HEADSTOCK_DATA to its folder")
     _lay_out(page, tmp_path)
-    for command in commands:
+    for command, shown in commands:
         done = subprocess.run(
             _in_miniature(command), cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert _prints(done.stdout, shown), f"{command}\n{done.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_what_is_typed_at_a_prompt_answers_as_it_is_shown(page, tmp_path):
+    typed = _blocks(page, "pycon")
+    if not typed:
+        pytest.skip("the page types nothing at a prompt")
+    _lay_out(page, tmp_path)
+    (tmp_path / "typed.txt").write_text("\n".join(typed), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "typed.txt"],
+        cwd=tmp_path,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

@@ -13,6 +13,7 @@ from headstock.comparison.engine import Event, run_cells
 from headstock.comparison.plan import Plan, make_plan
 from headstock.comparison.request import Budget, Match, Request
 from headstock.comparison.results import Comparison
+from headstock.comparison.saved_models import compiled_arm
 from headstock.comparison.store import Store, held, put_aside, refuse_foreign
 from headstock.comparison.timing import with_equal_time
 from headstock.comparison.tuning import tuned
@@ -82,7 +83,7 @@ def cores() -> int:
 
 
 def compare(
-    variants: Sequence[str],
+    variants: Sequence[Any],
     *,
     task: str | Sequence[str] = "crossing",
     seeds: int = 8,
@@ -100,15 +101,21 @@ def compare(
 ) -> Comparison:
     """Compare ways of attending: train every variant on every task with every seed, and judge.
 
-    variants: the first is the baseline. task: one or several, as `headstock list tasks` writes them. settings:
-    ModelConfig's and TrainingConfig's fields for all arms. The other options are those of `headstock compare`.
-    Runs that the folder `out` already holds are not run again. Works from a script or a notebook alike.
+    variants: the first is the baseline; lines, mixer classes, and compiled programs, which are saved into the
+    comparison's folder and trained on, or, as (compiled, "frozen=true"), scored as they are. task: one or several, as
+    `headstock list tasks` writes them. settings: ModelConfig's and TrainingConfig's fields for all arms. The other
+    options are those of `headstock compare`. Runs that the folder `out` already holds are not run again. Works from a
+    script or a notebook alike.
 
     Raises UserError, in one sentence, for anything that cannot be compared.
     """
     if isinstance(variants, str):  # a line would be taken letter by letter
         raise UserError(f"{variants!r} is one line, not several: write [{variants!r}, ...].")
-    names = [_reference(variant) for variant in variants]
+    programs = {place: found for place, variant in enumerate(variants) if (found := compiled_arm(variant))}
+    names = [
+        programs[place].placeholder if place in programs else _reference(variant)
+        for place, variant in enumerate(variants)
+    ]
     request = Request(
         variants=tuple(names),
         tasks=(task,) if isinstance(task, str) else tuple(task),
@@ -126,7 +133,17 @@ def compare(
         tune=tune,
         device=device,
     )
-    return run_comparison(request, out=None if out is None else Path(out), jobs=jobs, fresh=fresh)
+    folder = None if out is None else Path(out)
+    if programs:
+        folder = default_folder(request) if folder is None else folder
+        refuse_foreign(folder)
+        with held(folder):
+            if fresh:
+                put_aside(folder)
+                fresh = False
+        lines = [programs[place].saved_in(folder) if place in programs else name for place, name in enumerate(names)]
+        request = request.model_copy(update={"variants": tuple(lines)})
+    return run_comparison(request, out=folder, jobs=jobs, fresh=fresh)
 
 
 def _reference(variant: object) -> str:
@@ -135,7 +152,10 @@ def _reference(variant: object) -> str:
         return variant
     if isinstance(variant, type):
         return f"{variant.__module__}:{variant.__qualname__}"
-    raise UserError(f"{variant!r} is no variant: give a line such as 'softmax+rope', or a mixer class from a file.")
+    raise UserError(
+        f"{variant!r} is no variant: give a line such as 'softmax+rope', a mixer class from a file, or a compiled "
+        f"program."
+    )
 
 
 def _counted(watch: Watch | None, total: int) -> Callable[[Event], None]:

@@ -4,6 +4,7 @@ What such an arm is follows from the folder alone: neither settings for all arms
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,16 @@ from headstock.comparison.fitting import refuse_misfit
 from headstock.errors import UserError, near_name
 from headstock.model.config import ModelConfig
 from headstock.model.mixers import mixer_names
+from headstock.programs.compiled import Compiled
+from headstock.programs.record import hash_of
+from headstock.programs.saved import Loaded
 from headstock.programs.vocabulary import holds_program
 from headstock.tasks.base import Task
 from headstock.training.start import Start
 
 FROZEN = "frozen"
+ARMS = "arms"
+"""In a comparison's folder, where compiled programs lie that were given to it as they are."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,35 @@ def saved_arm(variant: str) -> SavedArm | None:
             raise UserError(f"frozen is {value!r} in {variant!r}: write true or false.")
         frozen = value == "true"
     return SavedArm(Path(head), frozen)
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledArm:
+    """A compiled program that was given as it is, and its keys."""
+
+    compiled: Compiled | Loaded
+    keys: str
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for it where a folder's name is made: the program and its weights."""
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", self.compiled.record.program).strip("-")
+        return f"{name}-{hash_of(self.compiled.model.state_dict())[:8]}{self.keys}"
+
+    def saved_in(self, folder: Path) -> str:
+        """Write it into a comparison's folder; give the variant that names it."""
+        place = folder / ARMS / self.placeholder.partition(",")[0]
+        if not place.exists():
+            self.compiled.save(place)
+        return f"{place}{self.keys}"
+
+
+def compiled_arm(variant: object) -> CompiledArm | None:
+    """Read a compiled program, or one with its keys as in (compiled, "frozen=true"); None for anything else."""
+    compiled, keys = variant if isinstance(variant, tuple) and len(variant) == 2 else (variant, "")
+    if not isinstance(compiled, (Compiled, Loaded)):
+        return None
+    return CompiledArm(compiled, f",{keys}" if keys else "")
 
 
 def _is_folder(head: str) -> bool:

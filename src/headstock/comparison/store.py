@@ -15,6 +15,7 @@ from typing import Any
 
 from headstock.checkpoints.files import is_left_behind, read_json, write_json
 from headstock.comparison.plan import Cell, Plan
+from headstock.comparison.saved_models import ARMS
 from headstock.errors import UserError
 from headstock.pictures.labels import elided
 from headstock.tasks.base import hash_of
@@ -127,7 +128,7 @@ def refuse_foreign(folder: Path) -> None:
         raise UserError(f"{folder} is a file: choose a folder with --out.")
     if not folder.exists() or (folder / "plan.json").exists():
         return
-    if not all(path.name == LOCK or is_left_behind(path) for path in folder.iterdir()):
+    if not all(path.name in (LOCK, ARMS) or is_left_behind(path) for path in folder.iterdir()):
         raise UserError(f"{folder} is not empty and holds no comparison: choose another folder with --out.")
 
 

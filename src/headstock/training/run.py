@@ -98,8 +98,9 @@ def run(
     """Train a model in `folder`, going on where an earlier call stopped; give the result, at once if it is there.
 
     `description` says what the run is, in JSON's terms. may_look_ahead: what is asked is no token of the row, so that a
-    model may see all of it. start: the saved model that it begins with; a frozen one takes no step. Raises UserError where the folder holds another run, or a model looks ahead that may not,
-    and lets KeyboardInterrupt pass once the state is saved. A loss that is no number ends the run as failed.
+    model may see all of it. start: the saved model that it begins with; a frozen one takes no step. Raises UserError
+    where the folder holds another run, or a model looks ahead that may not, and lets KeyboardInterrupt pass once the
+    state is saved. A loss that is no number ends the run as failed.
     """
     _claim(folder, description)
     if (folder / "result.json").exists():

@@ -33,7 +33,7 @@ class Outputs:
     """What each token id is shown as."""
     of_id: Mapping[int, Value]
     """The value that each token id stands for as an output."""
-    numbers: tuple[Fraction, ...]
+    numbers: tuple[Value, ...]
     """For a number: all that it can be, in order."""
 
 
@@ -172,8 +172,9 @@ def _logits(
             f"{said} gives {len(values):,} different values, some of which are no numbers: that is more than a "
             f"vocabulary of {MOST_CLASSES}; give numbers alone, by a default where nothing is selected, or fewer values."
         )
-    numbers = tuple(sorted(form.codes.values()))
-    room = min((b - a for a, b in itertools.pairwise(numbers)), default=Fraction(1))
+    numbers = tuple(sorted(form.codes, key=form.codes.__getitem__))
+    codes = [form.codes[number] for number in numbers]
+    room = min((b - a for a, b in itertools.pairwise(codes)), default=Fraction(1))
     if 2 * error >= room:
         raise UserError(
             f"{said} cannot be certified in {domain.dtype}: its values lie as near as {float(room):.1e}, and rounding "
