@@ -3,8 +3,8 @@
 A snippet whose first line is a comment with a file's name is that file. It lies where the page's commands and other
 snippets run; where the repository has it already, the page shows what it says.
 
-What a page shows after `>>>`, in a block of `pycon`, is what Python answers. Lines below a command are what it prints, of
-which "..." stands for any lines.
+What a page shows after `>>>`, in a block of `pycon`, is what Python answers. Lines below a command are what it prints,
+of which "..." stands for any lines.
 
 The README's two set-up commands are left to .ci/run: they make an environment of their own.
 """
@@ -154,7 +154,16 @@ def test_what_is_typed_at_a_prompt_answers_as_it_is_shown(page, tmp_path):
     _lay_out(page, tmp_path)
     (tmp_path / "typed.txt").write_text("\n".join(typed), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "typed.txt"],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            "-m",
+            "doctest",
+            *("-o", "ELLIPSIS"),
+            *("-o", "NORMALIZE_WHITESPACE"),
+            "typed.txt",
+        ],
         cwd=tmp_path,
         env=_environment(),
         capture_output=True,

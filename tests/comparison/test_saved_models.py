@@ -50,7 +50,7 @@ def test_a_frozen_arm_is_one_run_without_steps_and_an_unfrozen_one_begins_where_
     found = run_comparison(request, out=tmp_path / "found", jobs=1)
     (outcome,) = found.tasks
     labels = [arm.label for arm in outcome.arms]
-    assert labels == ["softmax", "counter, frozen", "counter"]
+    assert labels == ["softmax", "counter (frozen)", "counter"]
     _, still, moved = outcome.arms
     assert {cell.folder for cell in still.cells} == {still.cells[0].folder}
     assert [cell.seed for cell in still.cells] == [0, 1, 2]
@@ -65,10 +65,10 @@ def test_a_frozen_arm_is_one_run_without_steps_and_an_unfrozen_one_begins_where_
         assert hash_of(load(tmp_path / "found" / cell.folder).state_dict()) != before
         assert cell.metrics["held-out"]["loss"] < 1  # four small steps from scratch end above
     assert all(cell.metrics["held-out"]["loss"] > 1 for cell in outcome.arms[0].cells)
-    assert any("counter, frozen is one run, scored and not trained" in said for said in found.matching)
+    assert any("counter (frozen) is one run, scored and not trained" in said for said in found.matching)
     assert str(folder) in still.variant
     page = (tmp_path / "found" / "report.html").read_text()
-    assert "counter, frozen" in page
+    assert "counter (frozen)" in page
     assert "counter" in found.table()
 
 
@@ -107,7 +107,7 @@ def test_a_frozen_arm_is_neither_tuned_nor_timed(folder: Path) -> None:
     foreseen = forecast(asked("softmax", f"{folder},frozen=true"))
     assert foreseen.runs == 4
     assert [arm.seconds_per_step > 0 for arm in foreseen.tasks[0].arms] == [True, False]
-    with pytest.raises(UserError, match="counter, frozen is frozen, so there is no training time to match"):
+    with pytest.raises(UserError, match="takes no step, so there is no training time to match"):
         forecast(asked(f"{folder},frozen=true", "softmax", match="time"))
 
 
@@ -141,7 +141,7 @@ def test_a_folder_is_told_from_a_mixer(folder: Path, tmp_path: Path, monkeypatch
     assert saved_arm("softmax,n_heads=2") is None
     assert saved_arm("counter") == saved_arm("counter,frozen=false")
     assert saved_arm("./mine.py:Mine") is None
-    assert labels_of(["counter", "./counter,frozen=true", "softmax"]) == ["counter", "counter, frozen", "softmax"]
+    assert labels_of(["counter", "./counter,frozen=true", "softmax"]) == ["counter", "counter (frozen)", "softmax"]
 
 
 @pytest.mark.parametrize(

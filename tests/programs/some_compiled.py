@@ -33,6 +33,12 @@ def compiled_repeat() -> Compiled:
     return compile(p.zoo.repeat, vocab="ab|", max_length=6)
 
 
+@cache
+def compiled_adder() -> Compiled:
+    """Adds bits: many heads in a layer, columns that are used again, and an end token."""
+    return compile(p.zoo.addition(digits=1), vocab="01+=.", max_length=6)
+
+
 def trained(compiled: Compiled, by: float = 0.25) -> Any:
     """Give a copy of a compiled model's weights with one number of the first layer's units moved."""
     weights = {name: weight.clone() for name, weight in compiled.model.state_dict().items()}

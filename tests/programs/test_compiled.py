@@ -36,7 +36,7 @@ def compiled_once(first: int, longest: int) -> Compiled:
 
 
 def full_if_slow(case: Case) -> Any:
-    return pytest.param(case, marks=pytest.mark.full if case.made.name == "addition,digits=3" else ())
+    return pytest.param(case, marks=pytest.mark.full if case.made.name.startswith("addition") else ())
 
 
 @pytest.mark.parametrize("case", list(map(full_if_slow, CASES)), ids=str)
@@ -186,7 +186,7 @@ def model_of(number: int) -> Compiled:
 texts = st.lists(st.text("abc", min_size=1, max_size=8), min_size=1, max_size=6)
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(number=st.sampled_from(range(len(MODELS))), texts=texts)
 def test_the_plain_evaluation_of_a_model_gives_the_same_values(number: int, texts: list[str]) -> None:
     compiled = model_of(number)
@@ -197,15 +197,18 @@ def test_the_plain_evaluation_of_a_model_gives_the_same_values(number: int, text
     compiled.model.plain = False
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(number=st.sampled_from(range(len(MODELS))), texts=texts)
 def test_sequences_of_different_lengths_are_read_together_as_they_are_one_by_one(number: int, texts: list[str]) -> None:
     compiled = model_of(number)
     assert compiled.batch(texts) == [compiled(text) for text in texts]
 
 
-@settings(max_examples=8)
-@given(number=st.sampled_from([n for n, (_, causal) in enumerate(MODELS) if causal]), text=st.text("abc", min_size=1, max_size=8))
+@settings(max_examples=6)
+@given(
+    number=st.sampled_from([n for n, (_, causal) in enumerate(MODELS) if causal]),
+    text=st.text("abc", min_size=1, max_size=8),
+)
 def test_a_causal_model_that_keeps_a_cache_gives_the_same_values(number: int, text: str) -> None:
     compiled = model_of(number)
     ids, _ = compiled.readout.ids_of([list(text)])
@@ -222,7 +225,7 @@ def test_no_sequences_give_no_values() -> None:
 
 def test_the_numbers_of_a_model_are_its_programs_values_under_their_codes() -> None:
     compiled = model_of(1)
-    found = {one.node.name: one for one in compiled.numbers(["abaa", "c"])}
-    held = found["width"].held
+    found = {type(one.node).__name__: one for one in compiled.numbers(["abaa", "c"])}
+    held = found["Width"].held
     assert [round(number, 3) for number in held[0].tolist()] == [1, 1, 2, 3]
     assert [round(number, 3) for number in held[1].tolist()] == [1]

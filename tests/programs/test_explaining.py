@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 import torch
@@ -12,10 +13,17 @@ from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
 from headstock.programs.explaining import explained
 from headstock.programs.explanation import Explanation, weight_as_text
-from tests.programs.some_compiled import compiled_flag, compiled_mean, compiled_repeat, compiled_sort, trained
+from tests.programs.some_compiled import (
+    compiled_adder,
+    compiled_flag,
+    compiled_mean,
+    compiled_repeat,
+    compiled_sort,
+    trained,
+)
 
 SEQUENCES = [(compiled_sort, "cab"), (compiled_mean, [10, 1, 2, 2]), (compiled_flag, ["word", "none"])]
-SEQUENCES += [(compiled_repeat, "ba|bb"), (compiled_sort, "b")]
+SEQUENCES += [(compiled_repeat, "ba|bb"), (compiled_sort, "b"), (compiled_adder, "1+0=")]
 
 
 def _explain(compiled: Compiled, weights, sequence) -> Explanation:
@@ -75,10 +83,10 @@ def test_a_heads_table_is_the_models_weights(make, sequence) -> None:
         assert head.part.name == compiled.blueprint.layers[head.part.layer].heads[head.part.number].name
 
 
-@pytest.mark.parametrize("make", [compiled_sort, compiled_repeat], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [compiled_sort, compiled_repeat, compiled_adder], ids=lambda make: make.__name__)
 def test_every_unit_and_column_is_told_once(make) -> None:
     compiled = make()
-    found = compiled.explain("ab")
+    found = compiled.explain(compiled.domain.vocabulary[:2])
     units = [(part.layer, place) for part in found.units for place in range(part.first, part.last + 1)]
     layers = compiled.blueprint.layers
     assert units == [(layer, place) for layer, made in enumerate(layers) for place in range(len(made.units))]
@@ -90,7 +98,7 @@ def test_every_unit_and_column_is_told_once(make) -> None:
         assert lines
     for column in found.columns:
         spans = [(held.since, held.until) for held in column.holds]
-        for (_, until), (since, _) in zip(spans, spans[1:], strict=False):
+        for (_, until), (since, _) in pairwise(spans):
             assert until is not None
             assert until <= since
 
@@ -128,18 +136,20 @@ def test_a_number_that_moved_is_shown_and_a_value_that_differs_is_marked() -> No
 
 
 def test_embedding_head_and_empty_parts_that_moved_are_named() -> None:
-    compiled = compiled_sort()
+    compiled = compiled_adder()
     weights = {name: weight.clone() for name, weight in compiled.model.state_dict().items()}
-    weights["embed.weight"][0, 0] += 0.5
     last = max(head.layer for head in compiled.record.anatomy.heads)
+    (first, *_) = (head for head in compiled.record.anatomy.heads if head.layer == last)
+    weights["embed.weight"][0, 0] += 0.5
     weights[f"blocks.{last}.mixer.query.weight"][0, 0] += 0.125
-    weights[f"blocks.{last}.mixer.value.weight"][-1, 0] += 0.25
-    found = _explain(compiled, weights, "cab")
-    assert [(one.part, one.largest) for one in found.moved] == [
-        ("embedding of tokens", 0.5),
-        (f"layer {last} head 1, which was empty", 0.25),
-        (f"layer {last} head 0, best: pick", pytest.approx(0.125)),
+    weights[f"blocks.{last}.mixer.value.weight"][-1, 0] += 0.25  # of the last head, which only the first layer needs
+    found = _explain(compiled, weights, "1+0=")
+    assert [(one.part, one.line, one.largest) for one in found.moved] == [
+        ("embedding of tokens", "", 0.5),
+        (f"layer {last} head {compiled.model.config.n_heads - 1}, which was empty", "", 0.25),
+        (f"layer {last} head 0, {first.name}", ", ".join(first.lines), pytest.approx(0.125)),
     ]
+    assert first.lines
 
 
 def test_without_the_program_the_model_is_explained_all_the_same(tmp_path) -> None:

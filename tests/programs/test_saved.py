@@ -11,9 +11,16 @@ from headstock import programs as p
 from headstock.checkpoints import native
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
-from tests.programs.some_compiled import compiled_flag, compiled_mean, compiled_repeat, compiled_sort, trained
+from tests.programs.some_compiled import (
+    compiled_adder,
+    compiled_flag,
+    compiled_mean,
+    compiled_repeat,
+    compiled_sort,
+    trained,
+)
 
-ALL = [compiled_sort, compiled_mean, compiled_flag, compiled_repeat]
+ALL = [compiled_sort, compiled_mean, compiled_flag, compiled_repeat, compiled_adder]
 
 
 @pytest.fixture
@@ -118,7 +125,7 @@ def test_a_folder_without_a_program_is_refused(tmp_path: Path) -> None:
 
 def test_another_model_beside_the_record_is_refused(folder: Path) -> None:
     hs.save(hs.build("softmax", vocab_size=5, context=4, d_model=8, n_layers=1, n_heads=2), folder)
-    with pytest.raises(UserError, match="holds another model than its program.json tells of"):
+    with pytest.raises(UserError, match=r"holds another model than its program\.json tells of"):
         p.load(folder)
 
 

@@ -11,7 +11,7 @@ from headstock.studies.plan import make_plan
 from tests.tasks.conftest import shakespeare as shakespeare  # text is read to plan a run
 
 NAMES = ("ladder", "averages", "scale", "norm-placement", "positions", "cost", "size", "recurrence", "crossing",
-         "parity", "induction")  # fmt: skip
+         "parity", "induction", "compiled-vs-trained")  # fmt: skip
 each_study = pytest.mark.parametrize("name", NAMES)
 
 

@@ -1,4 +1,4 @@
-"""A compiled folder's tokens: characters or words, the start token in front, and nothing read that can only be written."""
+"""A compiled folder's tokens: characters or words, the start token in front, and no reading of what is only written."""
 
 from pathlib import Path
 

@@ -9,7 +9,6 @@ from headstock.cli.layout import columns, filled, print_json
 from headstock.cli.options import AsJson
 from headstock.errors import UserError
 
-
 MOST_TOKENS = 14
 """Characters of a vocabulary that are told one by one."""
 

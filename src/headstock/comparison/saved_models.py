@@ -36,7 +36,7 @@ class SavedArm:
     @property
     def label(self) -> str:
         """The folder's own name, and that it is frozen."""
-        return f"{self.folder.resolve().name}{', frozen' if self.frozen else ''}"
+        return f"{self.folder.resolve().name}{' (frozen)' if self.frozen else ''}"
 
     def on(self, task: Task) -> tuple[ModelConfig, Start]:
         """Give its config and where it begins. Raises UserError where there is no model or it cannot read the task."""

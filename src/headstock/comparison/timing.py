@@ -24,8 +24,8 @@ def with_equal_time(plan: Plan) -> Plan:
 def _with_equal_time(plan: Plan, on: TaskPlan) -> TaskPlan:
     if on.arms[0].frozen:
         raise UserError(
-            f"{on.arms[0].label} is frozen, so there is no training time to match: name a trained arm first, or choose "
-            f"another --match."
+            f"{on.arms[0].label} takes no step, so there is no training time to match: name a trained arm first, or "
+            f"choose another --match."
         )
     seconds = seconds_per_step(plan, on)
     arms = tuple(

@@ -52,8 +52,8 @@ def continued(record: Record, model: Transformer, prompt: str | Sequence[Any], m
             value = readout.of_id.get(place)
             if not new:
                 raise UserError(
-                    f"{name} gives {readout.names[place]} after {' '.join(map(shown, tokens))}, which is no token: it has "
-                    f"nothing to go on with there."
+                    f"{name} gives {readout.names[place]} after {' '.join(map(shown, tokens))}, which is no token: it "
+                    f"has nothing to go on with there."
                 )
             return Continued(tuple(tokens), tuple(new), "no token", value)
         new.append(record.domain.vocabulary[place])

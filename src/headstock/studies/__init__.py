@@ -27,6 +27,7 @@ _NAMES = (
     "crossing",
     "parity",
     "induction",
+    "compiled-vs-trained",
 )
 
 

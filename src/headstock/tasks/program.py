@@ -143,7 +143,7 @@ class ProgramTask(Task):
             solved=f"{SOLVED_AT:.0%} of the scored positions, so that at most "
             f"{scored - math.ceil(SOLVED_AT * scored)} of {scored:,} are wrong.",
             held_out=f"One sequence in {PARTS}, by its hash, is never trained on; {len(self._scored['held-out'])} of "
-            "them are scored. What is new is the whole: short beginnings come in both.",
+            f"them are scored. What is new is the whole{': short beginnings come in both' if self.causal else ''}.",
             facts={
                 "program": f"{self.program.name}, {mode}",
                 "sequences": how_drawn(self.program, self.domain),

@@ -36,9 +36,9 @@ def test_the_sequences_of_a_domain_are_counted_as_they_are_gone_through() -> Non
 
 def test_a_token_that_is_nearly_known_is_pointed_out() -> None:
     domain = Domain.of(["left", "right"], 4, True, "float32")
-    with pytest.raises(UserError, match="'rigth' is not in the program's vocabulary: did you mean 'right'"):
+    with pytest.raises(UserError, match=r"'rigth' is not in the program's vocabulary: did you mean 'right'"):
         domain.refuse(["left", "rigth"])
-    with pytest.raises(UserError, match="has 5 tokens.*1 to 4.*larger max_length"):
+    with pytest.raises(UserError, match=r"has 5 tokens.*1 to 4.*larger max_length"):
         domain.refuse(["left"] * 5)
 
 

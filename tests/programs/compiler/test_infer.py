@@ -1,6 +1,6 @@
+from fractions import Fraction
 from itertools import islice
 
-from fractions import Fraction
 from hypothesis import given, settings
 
 from headstock import programs as p
@@ -13,7 +13,9 @@ from headstock.programs.interpreter import Reading
 from tests.programs.random_programs import Drawn, programs
 
 
-def values_of(expression: p.Expression, vocabulary: object = "ab", n: int = 4, causal: bool = False) -> tuple[object, ...]:
+def values_of(
+    expression: p.Expression, vocabulary: object = "ab", n: int = 4, causal: bool = False
+) -> tuple[object, ...]:
     values = Values(Domain.of(vocabulary, n, causal, "float32"))
     return values[Simplifying(values)(expression)]
 

@@ -36,15 +36,15 @@ def hold_to_its_program(drawn: Drawn, dtype: Any) -> bool:
         return False
     draws = random.Random(0)
     sequences = [list(sequence) for sequence in islice(every_sequence(compiled.domain), 40)]
-    for _ in range(20):
-        sequences.append([draws.choice(drawn.vocabulary) for _ in range(draws.randint(1, drawn.max_length))])
+    lengths = [draws.randint(1, drawn.max_length) for _ in range(20)]
+    sequences += [[draws.choice(drawn.vocabulary) for _ in range(length)] for length in lengths]
     right = [p.interpret(drawn.output, sequence, causal=drawn.causal) for sequence in sequences]
     assert compiled.batch(sequences) == right, drawn
     assert compiled.certificate.measured_error <= compiled.certificate.largest_error, drawn
     return True
 
 
-@settings(often, max_examples=60)
+@settings(often, max_examples=40)
 @given(drawn=programs())
 def test_a_random_program_is_what_its_model_computes_or_is_refused_with_its_line(drawn: Drawn) -> None:
     hold_to_its_program(drawn, "float32")
@@ -58,8 +58,8 @@ def test_a_random_program_is_exact_or_refused_in_every_dtype(dtype: str, drawn: 
 
 
 def test_most_random_programs_can_be_compiled() -> None:
-    drawn = [drawn_by(random.Random(seed).choice, deepest=2, longest=4) for seed in range(40)]
-    assert sum(compiled_or_refused(one, "float32") is not None for one in drawn) > 30
+    drawn = [drawn_by(random.Random(seed).choice, deepest=2, longest=4) for seed in range(25)]
+    assert sum(compiled_or_refused(one, "float32") is not None for one in drawn) > 18
 
 
 @pytest.mark.full

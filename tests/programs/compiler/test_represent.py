@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstock.programs.compiler.domain import Domain
-from headstock.programs.compiler.represent import Coded, CodeBook
+from headstock.programs.compiler.represent import CodeBook, Coded
 from headstock.programs.values import is_number
 
 some_values = st.sets(

@@ -1,9 +1,10 @@
+import itertools
 import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headstock.programs.compiler.domain import Domain
@@ -86,13 +87,23 @@ def test_steps_stay_within_their_bound_whatever_the_noise_that_they_were_told_of
 ) -> None:
     assume(len(points) > 1)
     draws = random.Random(seed)
-    noise = share * float(min(b[0] - a[0] for a, b in zip(points, points[1:], strict=False)))
+    noise = share * float(min(b[0] - a[0] for a, b in itertools.pairwise(points)))
     fitted = steps(points, source(points, noise, 2**-24), FLOAT32)
     assume(fitted is not None)
     assert fitted is not None
     assert len(fitted.ramps) == 2 * jumps(points)
     for z, value in points:
         read = float(np.float32(float(z) + draws.choice([-1, 1, 0.5]) * noise))
+        assert abs(as_float32_gives_it(fitted, [read], draws) - float(value)) <= fitted.error
+
+
+def test_a_flag_that_is_one_in_the_middle_stays_within_its_bound_far_out() -> None:
+    points = [(Fraction(z), Fraction(z == 0)) for z in range(-50, 51)]
+    fitted = steps(points, source(points, 1e-6), FLOAT32)
+    assert fitted is not None
+    draws = random.Random(0)
+    for z, value in points * 20:
+        read = float(np.float32(float(z) + draws.uniform(-1e-6, 1e-6)))
         assert abs(as_float32_gives_it(fitted, [read], draws) - float(value)) <= fitted.error
 
 

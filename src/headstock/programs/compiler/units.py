@@ -96,7 +96,7 @@ def drawn(points: Points, z: Source, domain: Domain) -> Fitted:
 
 
 def _in_whole_slopes(points: Points) -> Points:
-    """Put a knot into each gap whose slope no power of two divides: up or down over a part of it, and flat from there."""
+    """Put a knot into each gap whose slope is no dyadic number: up or down over a part of it, and flat from there."""
     found = [points[0]]
     for (left, before), (right, after) in itertools.pairwise(points):
         slope = (after - before) / (right - left)
@@ -206,8 +206,10 @@ def _bound(
     # A ramp within the noise of its kink may be open by as much.
     touched = np.maximum(opened, np.maximum(0.0, z[:, None] * slope + bias + np.abs(slope) * noise))
     open_ = touched > 0
-    steepness = np.abs((open_ * weight * slope).sum(1))
-    sharpest = np.maximum(steepness, np.abs(((opened > 0) * weight * slope).sum(1)))
+    # What is steep on either side of a point counts: noise may lead to both.
+    steep = weight * slope
+    sides = [open_, opened > 0, np.where(slope > 0, open_, opened > 0), np.where(slope < 0, open_, opened > 0)]
+    sharpest = np.max([np.abs((side * steep).sum(1)) for side in sides], axis=0)
     product = np.abs(z[:, None] * slope)
     reading = u * (2 * (product if source.single else np.abs(slope) * float(source.size)) + 2 * np.abs(bias))
     lossless = source.single & (np.abs(z[:, None] * slope + bias) <= product) & (2 * u * product <= _bias_grids(ramps))
@@ -215,8 +217,13 @@ def _bound(
     rounding = (open_ * np.abs(weight) * per_ramp).sum(1)
     count = open_.sum(1)
     whole_pairs = (count <= 2) & (lossless | ~open_).all(1) & _whole_weights(ramps, constant)
+    if constant:  # it can be added to either of two before the other, and then no bit must be lost
+        least = np.abs(weight) * (z[:, None] * slope + bias - np.abs(slope) * noise)
+        finest = np.where(open_, np.maximum(least, 2.0**-60), 1.0).min(1, where=open_, initial=np.inf)
+        most = (np.abs(weight) * touched).max(1) + abs(float(constant))
+        whole_pairs &= (count == 0) | (most < 2 * np.exp2(np.floor(np.log2(np.minimum(finest, 2.0**60)))))
     adding = np.where(whole_pairs, 0.0, (count + 1) * u * ((np.abs(weight) * touched).sum(1) + abs(float(constant))))
-    flat = steepness == 0
+    flat = sharpest == 0
     moved = np.where(flat, 0.0, sharpest * noise[:, 0])
     total = moved + np.where(whole_pairs & flat, 0.0, rounding + adding)
     return float(total.max()), bool((total == 0.0).all())
