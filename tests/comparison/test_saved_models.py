@@ -17,7 +17,7 @@ from headstock.comparison.saved_models import saved_arm
 from headstock.comparison.statistics.verdicts import judge
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
-from headstock.programs.record import hash_of
+from headstock.programs.saving.record import hash_of
 from headstock.training.evaluation import evaluate
 from headstock.training.start import Start
 

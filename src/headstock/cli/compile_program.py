@@ -92,8 +92,8 @@ def _refuse_file(folder: Path) -> None:
 def _refuse_others(folder: Path, compiled: "Compiled") -> bool:
     """Say whether this very model is there already. Raises UserError where anything else is."""
     from headstock.checkpoints.files import is_left_behind
-    from headstock.programs.saved import load
-    from headstock.programs.vocabulary import holds_program
+    from headstock.programs.saving.saved import load
+    from headstock.programs.saving.vocabulary import holds_program
 
     if not folder.is_dir() or all(is_left_behind(path) for path in folder.iterdir()):
         return False

@@ -31,7 +31,7 @@ def evaluate(
     from headstock.comparison.fitting import refuse_misfit
     from headstock.comparison.single import open_model, task_of
     from headstock.model.mixers import told_of
-    from headstock.programs.vocabulary import holds_program
+    from headstock.programs.saving.vocabulary import holds_program
     from headstock.tasks import parse
     from headstock.training import evaluation
 

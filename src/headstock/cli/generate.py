@@ -40,7 +40,7 @@ def generate(
     from headstock.cli.generate_program import generate_by_program, refuse_draws
     from headstock.comparison.single import open_model
     from headstock.model.mixers import told_of
-    from headstock.programs.vocabulary import holds_program
+    from headstock.programs.saving.vocabulary import holds_program
     from headstock.tasks.tokenizers import load
 
     if tokens is not None and tokens < 1:

@@ -12,7 +12,7 @@ def generate_by_program(
 ) -> int:
     """Print a prompt with what a program goes on with. Raises UserError where it has nothing to go on with."""
     from headstock.programs.continuing import continued
-    from headstock.programs.saved import NOT_CERTIFIED, load
+    from headstock.programs.saving.saved import NOT_CERTIFIED, load
     from headstock.programs.text import text_of, tokens_of
 
     with results_alone():

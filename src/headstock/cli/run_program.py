@@ -9,7 +9,7 @@ from headstock.cli.layout import columns, filled, print_json, results_alone
 from headstock.cli.options import AsJson, Device, Flag, device_named
 
 if TYPE_CHECKING:
-    from headstock.programs.saved import Loaded
+    from headstock.programs.saving.saved import Loaded
     from headstock.programs.values import Value
 
 
@@ -27,7 +27,7 @@ def run_program(
     as_json: AsJson = False,
 ) -> int:
     """Run a compiled program on an input: each token with the value that the model gives there."""
-    from headstock.programs.saved import NOT_CERTIFIED, load
+    from headstock.programs.saving.saved import NOT_CERTIFIED, load
     from headstock.programs.text import tokens_of
     from headstock.programs.values import shown
 
@@ -55,7 +55,7 @@ def run_program(
 def _as_values(
     loaded: "Loaded", folder: Path, tokens: "list[Value]", values: "list[Value]", explain: bool
 ) -> dict[str, Any]:
-    from headstock.programs.written import written
+    from headstock.programs.saving.written import written
 
     said: dict[str, Any] = {
         "folder": str(folder),
@@ -72,7 +72,7 @@ def _as_values(
 def _explained(loaded: "Loaded", tokens: "list[Value]") -> dict[str, Any]:
     from dataclasses import asdict
 
-    from headstock.programs.explanation import UNKNOWN
+    from headstock.programs.explaining.explanation import UNKNOWN
     from headstock.programs.values import shown
 
     found = loaded.explain(tokens)

@@ -15,9 +15,9 @@ from headstock.errors import UserError, near_name
 from headstock.model.config import ModelConfig
 from headstock.model.mixers import mixer_names
 from headstock.programs.compiled import Compiled
-from headstock.programs.record import hash_of
-from headstock.programs.saved import Loaded
-from headstock.programs.vocabulary import holds_program
+from headstock.programs.saving.record import hash_of
+from headstock.programs.saving.saved import Loaded
+from headstock.programs.saving.vocabulary import holds_program
 from headstock.tasks.base import Task
 from headstock.training.start import Start
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from headstock.programs import back_to_code, handmade, zoo
     from headstock.programs.compiled import Compiled, compile
     from headstock.programs.handmade.builder import by_hand
-    from headstock.programs.saved import load
+    from headstock.programs.saving.saved import load
     from headstock.programs.tuning import fine_tune, moved
 
 __all__ = [
@@ -73,7 +73,7 @@ _HOME = {
     "by_hand": "headstock.programs.handmade.builder",
     "compile": "headstock.programs.compiled",
     "fine_tune": "headstock.programs.tuning",
-    "load": "headstock.programs.saved",
+    "load": "headstock.programs.saving.saved",
     "moved": "headstock.programs.tuning",
 }
 """What needs torch, imported when it is first used."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headstock.errors import UserError, near_name
 from headstock.model.transformer import Transformer
-from headstock.programs.anatomy import Anatomy, HeadPart, UnitPart
+from headstock.programs.explaining.anatomy import Anatomy, HeadPart, UnitPart
 
 Masks = dict[str, Tensor]
 """For each weight by its name in `state_dict`, bool and of its shape: True where an entry is meant."""

@@ -24,8 +24,8 @@ from headstock.programs.reading_out import Readout, refuse_dtype
 from headstock.programs.values import Value
 
 if TYPE_CHECKING:
-    from headstock.programs.explanation import Explanation
-    from headstock.programs.record import Record
+    from headstock.programs.explaining.explanation import Explanation
+    from headstock.programs.saving.record import Record
     from headstock.programs.size import SizeReport
 
 
@@ -78,7 +78,7 @@ class Compiled:
     @cached_property
     def record(self) -> "Record":
         """All that is known of it besides its weights, as it was compiled."""
-        from headstock.programs.record import record_of
+        from headstock.programs.saving.record import record_of
 
         return record_of(self)
 
@@ -93,7 +93,7 @@ class Compiled:
 
         Raises UserError for a sequence outside the domain.
         """
-        from headstock.programs.explaining import explained
+        from headstock.programs.explaining.explaining import explained
 
         certified_weights = None if self.is_certified else self.blueprint.build(self.domain.torch_dtype).state_dict()
         return explained(self.record, self.model, sequence, program=self.program.output, certified=certified_weights)
@@ -110,7 +110,7 @@ class Compiled:
         `headstock.load` gives its model back, `programs.load` all that a file can hold of it. Raises UserError where
         the folder cannot be written.
         """
-        from headstock.programs.saved import save
+        from headstock.programs.saving.saved import save
 
         save(self.record, self.model, folder)
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from headstock.errors import UserError
 from headstock.model.transformer import Transformer
-from headstock.programs.record import Record
+from headstock.programs.saving.record import Record
 from headstock.programs.values import Value, shown
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from headstock.model.accounting import flops_per_token, parameters
 from headstock.model.transformer import Transformer
-from headstock.programs.anatomy import Anatomy
+from headstock.programs.explaining.anatomy import Anatomy
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from headstock.errors import UserError, near_name
 from headstock.programs.reading_out import Readout
+from headstock.programs.saving.vocabulary import by_characters
 from headstock.programs.values import Value, shown
-from headstock.programs.vocabulary import by_characters
 
 
 def tokens_of(readout: Readout, text: str) -> list[Value]:

@@ -13,9 +13,9 @@ from torch import Tensor
 from headstock.errors import UserError
 from headstock.model.transformer import Transformer, build_from
 from headstock.programs.belonging import Masks, frozen
-from headstock.programs.changes import moved_parts
-from headstock.programs.explanation import Moved
-from headstock.programs.record import Record
+from headstock.programs.explaining.changes import moved_parts
+from headstock.programs.explaining.explanation import Moved
+from headstock.programs.saving.record import Record
 from headstock.training.batch import BatchSource
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import Watcher, train

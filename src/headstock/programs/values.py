@@ -17,7 +17,8 @@ Value = Any
 def canonical(value: Any, by: Any) -> Value:
     """Give a value in its one form: a fraction that is whole as an int, numpy's whole numbers as Python's.
 
-    by: who gives it, a name or an expression. Raises UserError, naming it, for a float or a value that cannot be looked up.
+    by: who gives it, a name or an expression. Raises UserError, naming it, for a float or a value that cannot be
+    looked up.
     """
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -71,7 +72,8 @@ def shown(value: Value) -> str:
 def applied(function: Callable[..., Any], arguments: Iterable[Value], by: Any) -> Value:
     """Call an author's function on the values of one position; what Python raises becomes a sentence.
 
-    Raises UserError naming `by`, the expression that calls it. None has no rule of its own: what Python refuses to do with it is refused.
+    None has no rule of its own: what Python refuses to do with it is refused. Raises UserError naming `by`, the
+    expression that calls it.
     """
     given = tuple(arguments)
     try:

@@ -163,8 +163,8 @@ STUDY = Study(
     ),
     remarks=(
         "The trained LSTM falls below a hundredth after 30 tokens and is near 1e-5 after 100: on this text one block, "
-        "trained for 2,000 steps, has little use for what is farther back. The hundreds of the chapter are what an LSTM "
-        "can be made to hold, not what this one was asked to.",
+        "trained for 2,000 steps, has little use for what is farther back. The hundreds of the chapter are what an "
+        "LSTM can be made to hold, not what this one was asked to.",
         "Training makes the path of the average longer to come by: at the start every token back counts alike, and "
         "after it some three to four factors of ten less than the token before, for its weights are no longer even; "
         "the state has lost twenty by then.",

@@ -9,10 +9,10 @@ import numpy as np
 
 from headstock.programs.compiler.domain import Domain
 from headstock.programs.reading_out import Readout
-from headstock.programs.saved import read_record
+from headstock.programs.saving.saved import read_record
+from headstock.programs.saving.vocabulary import by_characters, library_tokenizer
 from headstock.programs.text import tokens_of
 from headstock.programs.values import shown
-from headstock.programs.vocabulary import by_characters, library_tokenizer
 from headstock.tasks.tokenizers import Ids, Tokenizer
 
 

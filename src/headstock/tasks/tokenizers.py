@@ -22,7 +22,7 @@ from torch import Tensor
 
 from headstock.checkpoints.files import write_atomically
 from headstock.errors import UserError, near_name
-from headstock.programs.vocabulary import holds_program
+from headstock.programs.saving.vocabulary import holds_program
 from headstock.tasks.files import remembered
 from headstock.tasks.options import tokenizer_name
 

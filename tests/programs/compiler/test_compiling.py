@@ -57,6 +57,19 @@ def test_no_column_holds_two_numbers_that_are_still_to_be_read(drawn: Drawn) -> 
         assert not any(held[-1] in gone for gone in allocation.clearing.values())
 
 
+def test_a_column_is_not_cleared_in_the_sum_that_makes_a_flag_of_something_noisy() -> None:
+    step = p.lookup({"(": 1, ")": -1}, p.tokens)
+    level = p.aggregate(p.up_to_here, step) == 0
+    compiled = p.compile(level, vocab="()", max_length=50, causal=True)
+    assert compiled("()" * 25) == [False, True] * 25
+    made = compiled.built
+    for held in made.allocation.holds:
+        for old, new in itertools.pairwise(held):
+            if old in made.allocation.clearing.get(new.time, []):
+                makers = [unit for unit in made.schedule.units if new in unit.writes]
+                assert all(unit.reads.grid is not None for unit in makers), (old.name, new.name)
+
+
 def test_a_column_is_used_again_once_it_is_read_no_more() -> None:
     value: Any = p.tokens
     for _ in range(6):

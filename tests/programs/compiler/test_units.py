@@ -97,8 +97,9 @@ def test_steps_stay_within_their_bound_whatever_the_noise_that_they_were_told_of
         assert abs(as_float32_gives_it(fitted, [read], draws) - float(value)) <= fitted.error
 
 
-def test_a_flag_that_is_one_in_the_middle_stays_within_its_bound_far_out() -> None:
-    points = [(Fraction(z), Fraction(z == 0)) for z in range(-50, 51)]
+@pytest.mark.parametrize("middle", [1, 3, -2])
+def test_a_step_away_from_the_middle_stays_within_its_bound_far_out(middle: int) -> None:
+    points = [(Fraction(z), Fraction(middle - 1 if z else middle)) for z in range(-50, 51)]
     fitted = steps(points, source(points, 1e-6), FLOAT32)
     assert fitted is not None
     draws = random.Random(0)

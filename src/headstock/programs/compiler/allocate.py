@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from headstock.programs.compiler.domain import Domain
-from headstock.programs.compiler.quantities import Quantity
+from headstock.programs.compiler.quantities import Quantity, common_grid
 from headstock.programs.compiler.schedule import Schedule
 
 
@@ -54,12 +54,25 @@ def _free_column(quantity: Quantity, allocation: Allocation, schedule: Schedule,
         cleared = _clearable_from(old, schedule)
         if cleared > 2 * schedule.n_layers:
             continue
-        if cleared < quantity.time or (cleared == quantity.time and _exact_together(old, quantity, domain)):
+        if cleared < quantity.time or (cleared == quantity.time and _exact_together(old, quantity, schedule, domain)):
             return column
     return None
 
 
-def _exact_together(old: Quantity, new: Quantity, domain: Domain) -> bool:
+def _exact_together(old: Quantity, new: Quantity, schedule: Schedule, domain: Domain) -> bool:
+    """Whether what makes the new number and what takes the old one away can be added in any order with no bit lost.
+
+    Units that read something noisy may add up to an exact number, but only as long as nothing else is in the sum.
+    """
     if old.grid is None or new.grid is None:
         return False
-    return (old.largest + new.largest) / min(old.grid, new.grid, Fraction(1)) < domain.whole
+    reach = old.largest + new.largest
+    grids = [old.grid, new.grid, Fraction(1)]
+    for unit in schedule.units:
+        if new in unit.writes:
+            read, written = unit.reads.grid, common_grid([unit.writes[new]])
+            if read is None or written is None:
+                return False
+            reach += unit.reads.largest * abs(unit.writes[new])
+            grids.append(read * written)
+    return reach / min(grids) < domain.whole

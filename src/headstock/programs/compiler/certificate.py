@@ -1,4 +1,4 @@
-"""What was proved of a compiled model, and how: margins of every decision, trials, and the whole domain where it is small.
+"""What was proved of a compiled model, and how: margins, trials, and the whole domain where it is small.
 
 Margins are a proof by itself: each bound is carried from the embedding through every head and unit to the logits. The
 trials hold the proof to the model as it stands: they compare every number in the residual, not only the output.
@@ -33,12 +33,12 @@ class Certificate:
 
     @property
     def largest_error(self) -> float:
-        """The largest bound on the error of any code; codes of different values lie 1 apart, or as near as values do."""
+        """The largest bound on the error of any code; codes lie as far apart as values do, words 1."""
         return max((decision.error for decision in self.decisions), default=0.0)
 
     @property
     def smallest_margin(self) -> float:
-        """What is there over what is needed, at the tightest place; 1 would just do. Infinite where nothing is noisy."""
+        """What is there over what is needed, at the tightest place; 1 would just do, and infinite is: no noise."""
         return min((decision.margin for decision in self.decisions), default=math.inf)
 
     @property
@@ -64,7 +64,8 @@ class Certificate:
         return (
             f"{self.program} over {names!r}, up to {self.domain.max_length} tokens, "
             f"{'causal' if self.domain.causal else 'bidirectional'}, {self.domain.dtype}\n"
-            f"proved by bounds through {len(self.decisions)} decisions: largest error {self.largest_error:.1e}, {margin}\n"
+            f"proved by bounds through {len(self.decisions)} decisions: "
+            f"largest error {self.largest_error:.1e}, {margin}\n"
             f"{tried}; every inner number on {self.trials}, largest error {self.measured_error:.1e}"
         )
 

@@ -1,4 +1,4 @@
-"""The compiler, pass by pass: what a person wrote becomes a blueprint, or is refused with the line that is in the way."""
+"""The compiler, pass by pass: what a person wrote becomes a blueprint, or is refused with the line in the way."""
 
 from dataclasses import dataclass, replace
 

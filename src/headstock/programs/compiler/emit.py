@@ -170,7 +170,7 @@ def _logits(
     if not all(map(is_number, values)):
         raise UserError(
             f"{said} gives {len(values):,} different values, some of which are no numbers: that is more than a "
-            f"vocabulary of {MOST_CLASSES}; give numbers alone, by a default where nothing is selected, or fewer values."
+            f"vocabulary of {MOST_CLASSES}; give numbers alone, by a default where nothing is selected, or fewer."
         )
     numbers = tuple(sorted(form.codes, key=form.codes.__getitem__))
     codes = [form.codes[number] for number in numbers]

@@ -65,7 +65,7 @@ class Interned:
 
 
 def function_key(function: Callable[..., Any]) -> Hashable:
-    """Give what tells two functions apart: code and what it holds on to, so that a line run twice gives one function."""
+    """Give what tells two functions apart: code and what it holds on to; a line that runs twice gives one function."""
     code = getattr(function, "__code__", None)
     if code is None:
         return function if getattr(type(function), "__hash__", None) else id(function)

@@ -116,7 +116,7 @@ class Lowering:
         return Affine.of(quantity)
 
     def in_terms_of_index(self, held: list[Fraction], name: str) -> Affine:
-        """Give a number for each position as a sum: of the index itself where it will do, else of a column of its own."""
+        """Give a number for each position: from the index itself where that will do, else a column of its own."""
         steps = {b - a for a, b in itertools.pairwise(held)}
         if len(steps) <= 1:  # on a line: the index itself will do
             step = steps.pop() if steps else Fraction(0)

@@ -51,7 +51,7 @@ def certified(compiled: "Compiled", *, exhaustively: bool = False) -> Certificat
 
 
 def drawn_sequences(domain: Domain) -> list[tuple[Value, ...]]:
-    """Give sequences to try, the same ones every time: the longest, one of each token, repeats, and others at random."""
+    """Give sequences to try, the same every time: a longest, a single token, one token repeated, others at random."""
     draws = random.Random(0)
     count = min(128, max(8, 20_000 // domain.max_length**2))
     longest = domain.max_length
@@ -89,9 +89,9 @@ def compare_numbers(compiled: "Compiled", readings: list[Reading]) -> float:
                 error = abs(number - float(found.form.codes[value]))
                 if not error <= found.form.error:
                     raise UserError(
-                        f"{compiled.program.name} is not certified: {found.node.said} is off by {error:.1e} at position "
-                        f"{place} of {_text(reading.tokens)}, and its bound is {found.form.error:.1e}; this is a fault "
-                        f"of the compiler, so please report it."
+                        f"{compiled.program.name} is not certified: {found.node.said} is off by {error:.1e} at "
+                        f"position {place} of {_text(reading.tokens)}, and its bound is {found.form.error:.1e}; this "
+                        f"is a fault of the compiler, so please report it."
                     )
                 worst = max(worst, error)
     return worst
@@ -99,8 +99,8 @@ def compare_numbers(compiled: "Compiled", readings: list[Reading]) -> float:
 
 def _differs(compiled: "Compiled", sequence: Sequence[Value], given: list[Value], right: list[Value]) -> str:
     return (
-        f"{compiled.program.name} is not certified: of {_text(sequence)} the model makes {_text(given)} and the program "
-        f"{_text(right)}; this is a fault of the compiler, so please report it."
+        f"{compiled.program.name} is not certified: of {_text(sequence)} the model makes {_text(given)} and the "
+        f"program {_text(right)}; this is a fault of the compiler, so please report it."
     )
 
 

@@ -217,7 +217,8 @@ def _bound(
     rounding = (open_ * np.abs(weight) * per_ramp).sum(1)
     count = open_.sum(1)
     whole_pairs = (count <= 2) & (lossless | ~open_).all(1) & _whole_weights(ramps, constant)
-    if constant:  # it can be added to either of two before the other, and then no bit must be lost
+    if abs(constant) > np.abs(weight).min():
+        # It can be added to either of two before the other: beyond a power of two a bit would be lost.
         least = np.abs(weight) * (z[:, None] * slope + bias - np.abs(slope) * noise)
         finest = np.where(open_, np.maximum(least, 2.0**-60), 1.0).min(1, where=open_, initial=np.inf)
         most = (np.abs(weight) * touched).max(1) + abs(float(constant))

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from headstock.model.transformer import Transformer
-from headstock.programs.anatomy import Anatomy
 from headstock.programs.compiler.certificate import Certificate
 from headstock.programs.compiler.domain import Domain
-from headstock.programs.dissecting import dissected
+from headstock.programs.explaining.anatomy import Anatomy
+from headstock.programs.explaining.dissecting import dissected
+from headstock.programs.explaining.written_order import places_of
 from headstock.programs.places import Place
 from headstock.programs.program import Program
 from headstock.programs.reading_out import Readout, refuse_dtype
 from headstock.programs.values import Value
-from headstock.programs.written_order import places_of
 
 if TYPE_CHECKING:
     from headstock.programs.compiled import Compiled

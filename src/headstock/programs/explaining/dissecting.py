@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from headstock.programs.anatomy import Anatomy, ColumnPart, HeadPart, Held, Term, Traced, UnitPart
 from headstock.programs.compiler.allocate import Allocation
 from headstock.programs.compiler.compiling import Built
 from headstock.programs.compiler.embedding import read_instead
 from headstock.programs.compiler.heads import PlannedHead
 from headstock.programs.compiler.quantities import Affine, Form, Quantity
+from headstock.programs.explaining.anatomy import Anatomy, ColumnPart, HeadPart, Held, Term, Traced, UnitPart
+from headstock.programs.explaining.written_order import Named, in_written_order
 from headstock.programs.nodes import Constant, Expression
 from headstock.programs.places import Place
-from headstock.programs.written_order import Named, in_written_order
 
 FOLDED = "folded into what reads it"
 MOST_SHOWN = 4

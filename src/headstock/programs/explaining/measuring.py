@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from headstock.model.transformer import Transformer
-from headstock.programs.anatomy import Anatomy, Traced
+from headstock.programs.explaining.anatomy import Anatomy, Traced
 from headstock.programs.reading_out import Readout
 from headstock.programs.values import Value
 

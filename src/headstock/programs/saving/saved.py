@@ -15,16 +15,16 @@ from headstock.checkpoints.files import as_json as json_text
 from headstock.checkpoints.files import read_json
 from headstock.errors import UserError
 from headstock.model.transformer import Transformer
-from headstock.programs import record_json
 from headstock.programs.compiler.certificate import Certificate
 from headstock.programs.compiler.domain import DTYPES, Domain
-from headstock.programs.explaining import explained
-from headstock.programs.explanation import Explanation
+from headstock.programs.explaining.explaining import explained
+from headstock.programs.explaining.explanation import Explanation
 from headstock.programs.reading_out import Readout
-from headstock.programs.record import Record
+from headstock.programs.saving import record_json
+from headstock.programs.saving.record import Record
+from headstock.programs.saving.vocabulary import RECORD, save_vocabulary
 from headstock.programs.size import SizeReport, size_of
 from headstock.programs.values import Value
-from headstock.programs.vocabulary import RECORD, save_vocabulary
 
 
 @dataclass(eq=False)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from headstock.programs.anatomy import ColumnPart, HeadPart, UnitPart
-from headstock.programs.measuring import Weights
+from headstock.programs.explaining.anatomy import ColumnPart, HeadPart, UnitPart
+from headstock.programs.explaining.measuring import Weights
 from headstock.programs.values import Value, shown
 
 UNKNOWN = "·"
@@ -100,12 +100,12 @@ class Explanation:
         return max(layers, default=-1) + 1
 
     def __str__(self) -> str:
-        from headstock.programs.explanation_text import text_of
+        from headstock.programs.explaining.explanation_text import text_of
 
         return text_of(self)
 
     def _repr_html_(self) -> str:
-        from headstock.programs.explanation_page import page_of
+        from headstock.programs.explaining.explanation_page import page_of
 
         return page_of(self)
 

@@ -11,8 +11,8 @@ import torch
 from headstock import programs as p
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
-from headstock.programs.explaining import explained
-from headstock.programs.explanation import Explanation, weight_as_text
+from headstock.programs.explaining.explaining import explained
+from headstock.programs.explaining.explanation import Explanation, weight_as_text
 from tests.programs.some_compiled import (
     compiled_adder,
     compiled_flag,

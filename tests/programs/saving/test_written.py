@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstock.errors import UserError
+from headstock.programs.saving.written import read, read_all, read_number, written, written_all, written_numbers
 from headstock.programs.values import canonical
-from headstock.programs.written import read, read_all, read_number, written, written_all, written_numbers
 
 WHOLE = st.integers(-(10**20), 10**20)
 NUMBERS = WHOLE | st.fractions().map(lambda value: canonical(value, "a test"))

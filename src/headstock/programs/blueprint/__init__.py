@@ -13,7 +13,7 @@ import torch
 from headstock.errors import UserError
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import Transformer
-from headstock.programs import assembling, fitting
+from headstock.programs.blueprint import assembling, fitting
 
 Columns = Mapping[str, float]
 """Residual columns by name, and how much of each; a column that is not named counts nothing."""

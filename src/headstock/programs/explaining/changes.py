@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from headstock.model.transformer import Transformer
-from headstock.programs.anatomy import Anatomy
-from headstock.programs.explanation import Moved
+from headstock.programs.explaining.anatomy import Anatomy
+from headstock.programs.explaining.explanation import Moved
 
 Weights = Mapping[str, Tensor]
 """By their names in `state_dict`."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from headstock.programs.anatomy import moment
-from headstock.programs.explanation import Explained, ExplainedHead, Explanation, as_text, weight_as_text
+from headstock.programs.explaining.anatomy import moment
+from headstock.programs.explaining.explanation import Explained, ExplainedHead, Explanation, as_text, weight_as_text
 from headstock.programs.values import shown
 
 _STYLE = """

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from headstock.model.transformer import Transformer
-from headstock.programs.anatomy import Anatomy, Traced
-from headstock.programs.changes import Weights, moved_parts
-from headstock.programs.explanation import Explained, ExplainedHead, Explanation
+from headstock.programs.explaining.anatomy import Anatomy, Traced
+from headstock.programs.explaining.changes import Weights, moved_parts
+from headstock.programs.explaining.explanation import Explained, ExplainedHead, Explanation
+from headstock.programs.explaining.measuring import Measured, measured, nearest
+from headstock.programs.explaining.written_order import in_written_order
 from headstock.programs.interpreter import Reading
-from headstock.programs.measuring import Measured, measured, nearest
 from headstock.programs.nodes import Expression
-from headstock.programs.record import Record
+from headstock.programs.saving.record import Record
 from headstock.programs.values import Value
-from headstock.programs.written_order import in_written_order
 
 
 def explained(

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from headstock.programs.anatomy import moment
-from headstock.programs.explanation import Explanation, as_text, weight_as_text
+from headstock.programs.explaining.anatomy import moment
+from headstock.programs.explaining.explanation import Explanation, as_text, weight_as_text
 from headstock.programs.values import shown
 
 WIDEST_TABLE = 24

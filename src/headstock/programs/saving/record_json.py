@@ -3,14 +3,14 @@
 from dataclasses import asdict
 from typing import Any
 
-from headstock.programs.anatomy import Anatomy, ColumnPart, HeadPart, Held, Term, Traced, UnitPart
 from headstock.programs.compiler.certificate import Certificate
 from headstock.programs.compiler.domain import Domain
 from headstock.programs.compiler.plan import Decision
+from headstock.programs.explaining.anatomy import Anatomy, ColumnPart, HeadPart, Held, Term, Traced, UnitPart
 from headstock.programs.reading_out import Readout
-from headstock.programs.record import Record, SourceLine
+from headstock.programs.saving.record import Record, SourceLine
+from headstock.programs.saving.written import read, read_all, read_number, written, written_all, written_numbers
 from headstock.programs.values import Value, shown
-from headstock.programs.written import read, read_all, read_number, written, written_all, written_numbers
 
 FORMAT = "headstock-program"
 VERSION = 1

@@ -1,0 +1,1 @@
+"""A compiled program as a folder: its weights, its text, its certificate, and the meaning of every column."""
