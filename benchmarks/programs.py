@@ -54,9 +54,9 @@ TRACR = {
     ("shuffle-dyck,k=2", 20): Tracr(100, 8, 5_300_000),
     ("reverse", 50): Tracr(None, None, 7_000_000),
 }
-"""Measured on google-deepmind/tracr (Lindner et al., 2023) over five letters, as issue 5 of this project states it.
+"""Of Tracr (Lindner et al., 2023) over five letters, for orientation: not measured by this program.
 
-Its compiling took 0.1 to 1.1 CPU-seconds warm and about 4 cold at these sizes, and 14 s for reverse at 50.
+Compiling took it 0.1 to 1.1 CPU-seconds warm and about 4 cold, and 14 s for reverse at 50.
 """
 
 

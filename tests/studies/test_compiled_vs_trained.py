@@ -26,7 +26,7 @@ def test_the_same_shape_is_the_compiled_model_s_and_that_is_exact(name: str, spe
     measure = by_name[f"{name}-compiled"].measure
     assert measure is not None
     found = measure(Opened(f"{name}-compiled", 0, "quick")).figures
-    assert found["whole"] == found["accuracy"] == 1
+    assert found["whole_rows"] == found["accuracy"] == 1
     assert found["guessing"] < 0.6
     assert found["parameters"] == sum(weight.numel() for weight in compiled.model.parameters())
 

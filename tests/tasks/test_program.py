@@ -14,8 +14,10 @@ from headstock.comparison.request import Request
 from headstock.comparison.single import open_model, single_cell, task_of, train_cell
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
+from headstock.programs.compiler.domain import Domain
 from headstock.tasks import tokenizers
 from headstock.tasks.program import ProgramTask, is_held_out
+from headstock.tasks.program_rows import rows
 from headstock.training.evaluation import evaluate
 
 SOLVED = ("program", "program,name=reverse,length=6", "program,name=shift,by=2,length=6", "program,name=dyck,length=8",
@@ -74,14 +76,27 @@ def test_targets_are_what_the_program_gives(index: int, split: str) -> None:
 
 
 def test_no_row_is_in_both_splits_and_none_of_an_evaluation_comes_twice() -> None:
-    task = task_called("program")
-    scored = {split: [row for batch in task.evaluation(split) for row in map(tuple, batch.inputs.tolist())]
-              for split in ("train", "held-out")}  # type: ignore[arg-type]  # fmt: skip
-    assert all(len(set(found)) == len(found) == 256 for found in scored.values())
-    trained = {tuple(row) for index in range(40) for row in task.batch(seed=0, index=index, size=32).inputs.tolist()}
-    assert not (trained | set(scored["train"])) & set(scored["held-out"])
+    task = task_called("program,length=4")  # of 256 sequences nearly all come
+    scored = {}
+    for split in ("train", "held-out"):
+        found = [row for batch in task.evaluation(split) for row in map(tuple, batch.inputs.tolist())]  # type: ignore[arg-type]
+        assert len(set(found)) == len(found)
+        scored[split] = set(found)
+    assert len(scored["train"] | scored["held-out"]) > 240
+    trained = {tuple(row) for index in range(20) for row in task.batch(seed=0, index=index, size=32).inputs.tolist()}
+    assert len(trained) > 150
+    assert not (trained | scored["train"]) & scored["held-out"]
     fresh = {tuple(row) for row in task.batch(seed=0, index=0, size=64, split="held-out").inputs.tolist()}
     assert not trained & fresh
+    assert sum(int(batch.mask.sum()) for batch in task_called("program").evaluation()) == 256 * 10
+
+
+def test_sums_have_no_more_digits_than_the_program_takes_however_long_rows_may_be() -> None:
+    domain = Domain.of("0123456789+=.", 20, True, "float32")
+    for digits in (1, 2):
+        drawn = rows(p.zoo.addition(digits), domain, 200, "sums")
+        longest = max(len(number) for row in drawn for number in "".join(row).partition("=")[0].split("+"))
+        assert longest == digits
 
 
 def test_one_sequence_in_eight_is_held_out() -> None:

@@ -186,7 +186,10 @@ def compile(
         dtype,
     )
     parts = built(made.output, domain)
-    model = parts.blueprint.build(domain.torch_dtype)
+    try:
+        model = parts.blueprint.build(domain.torch_dtype)
+    except UserError as error:
+        raise UserError(f"{made.output.said} cannot be certified in {domain.dtype}: {error}") from None
     compiled = Compiled(made, parts, model, Readout.of(parts))
     compiled.certificate = certified(compiled, exhaustively=prove == "exhaustive")
     return compiled

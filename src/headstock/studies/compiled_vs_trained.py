@@ -35,7 +35,7 @@ def compiled_for(task: Task) -> Compiled:
 
 def of_answers(opened: Opened) -> Measured:
     """Measure how many held-out rows are right at every position that counts."""
-    return Measured({"whole": whole_rows(*opened.trained)})
+    return Measured({"whole_rows": whole_rows(*opened.trained)})
 
 
 def of_compiled(spec: str, opened: Opened) -> Measured:
@@ -78,7 +78,7 @@ def _scored(model: Transformer, task: Task) -> dict[str, float]:
     return {
         "accuracy": found["accuracy"],
         "loss": found["loss"],
-        "whole": whole_rows(model, task),
+        "whole_rows": whole_rows(model, task),
         "parameters": float(parameters(model.config).total),
     }
 
@@ -91,7 +91,7 @@ def pictures(result: StudyResult) -> list[Picture]:
         ("addition", "Adding two numbers: whole sums right, a program of its shape and what was learned"),
     ):
         rows = [row for row in result.rows if row.name.startswith(name)]
-        found = {row.name: spread.mean for row in rows if (spread := row.spread("whole")) is not None}
+        found = {row.name: spread.mean for row in rows if (spread := row.spread("whole_rows")) is not None}
         if found:
             drawn.append(bars(found, unit="share of held-out rows", title=title, name=f"whole-{name}"))
     return drawn
@@ -133,21 +133,21 @@ STUDY = Study(
             measure=partial(of_mended, ADDITION)),
     ),
     claims=(
-        Claim("The compiled counter is right on every row.", figure("hist-compiled", "whole"), "exact",
+        Claim("The compiled counter is right on every row.", figure("hist-compiled", "whole_rows"), "exact",
               "it is certified", 1.0, 1.0, exact=True),
-        Claim("The compiled adder is right on every sum.", figure("addition-compiled", "whole"), "exact",
+        Claim("The compiled adder is right on every sum.", figure("addition-compiled", "whole_rows"), "exact",
               "it is certified", 1.0, 1.0, exact=True),
         Claim("The shape that suffices for counting is not one that training finds it in.",
-              figure("hist-same-shape", "whole"), "nowhere: ours", "fewer than one row in ten right", 0.0, 0.1),
-        Claim("The usual model learns to count.", figure("hist-usual", "whole"), "nowhere: ours",
+              figure("hist-same-shape", "whole_rows"), "nowhere: ours", "fewer than one row in ten right", at_most=0.1),
+        Claim("The usual model learns to count.", figure("hist-usual", "whole_rows"), "nowhere: ours",
               "nine rows in ten right, or more", 0.9),
         Claim("Training gives back at least half of what noise of a thousandth takes from the counter.",
               figure("hist-mended", "mended"), "nowhere: ours", "half of what was lost, or more", 0.5),
-        Claim("Without dropout addition is not learned.", figure("addition-usual", "whole"),
+        Claim("Without dropout addition is not learned.", figure("addition-usual", "whole_rows"),
               "did not learn addition", "fewer than half of the sums right", at_most=0.5),
-        Claim("With dropout it is.", figure("addition-dropout", "whole"), "learned it once he added dropout",
+        Claim("With dropout it is.", figure("addition-dropout", "whole_rows"), "learned it once he added dropout",
               "more than half of the sums right", 0.5),
-        Claim("Dropout decides.", figure("addition-dropout", "whole") - figure("addition-usual", "whole"),
+        Claim("Dropout decides.", figure("addition-dropout", "whole_rows") - figure("addition-usual", "whole_rows"),
               "until he added dropout", "a quarter of the sums more, or better", 0.25),
     ),
     efforts={
@@ -158,12 +158,12 @@ STUDY = Study(
                 "hist-compiled", "hist-same-shape", "hist-same-size", "hist-usual", "hist-mended",
                 "addition-compiled", "addition-usual", "addition-dropout",
             ),
-            minutes=7,
+            minutes=4,
         ),
         "full": Effort(3, {"steps": 3000, "evaluate_every": 500}, minutes=25),
     },
     settings={"batch_size": 64},
-    figures=("whole", "accuracy", "loss", "parameters"),
+    figures=("whole_rows", "accuracy", "loss", "parameters"),
     choices=(
         "Of the reader's transformer nothing is said. Ours: sums of numbers of one or two digits, the answer's digits "
         "from the left. There are 10,000; one in eight is held out, and the others come again and again in training.",
@@ -171,6 +171,11 @@ STUDY = Study(
         "with 64 rows a step.",
         "Noise is Gaussian, a thousandth of the root of each matrix's mean square. Mending takes 400 steps at a rate "
         "of 1e-4: a compiled model's weights are large, and at 1e-3 a few steps break what was exact.",
+    ),
+    remarks=(
+        "Addition is learned here without dropout. At quick, with four seeds, 86 % of the held-out sums are right from "
+        "end to end without it and 80 % with it: after 1,000 steps it slows learning down. Seven sums in eight are "
+        "trained on; whether dropout decides where few are is another question, and was not run.",
     ),
     pictures=pictures,
 )  # fmt: skip

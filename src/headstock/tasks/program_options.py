@@ -4,7 +4,7 @@ Knows nothing of torch, as all that reads options.
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headstock.errors import UserError, near_name
 from headstock.tasks.options import Value, parts
@@ -37,11 +37,10 @@ def completed(options: Mapping[str, Value]) -> dict[str, Value]:
             raise UserError(f"neither the task program has an option {key!r} nor {name} such a choice: {near}")
     line = ",".join([str(own.get(NAME, "hist")), *(_choice(key, value) for key, value in given.items())])
     program = zoo.get(line)
-    vocabulary = [str(token) for token in program.vocabulary]
     found: dict[str, Value] = {
         NAME: ",".join([name, *(_choice(key, value) for key, value in _choices(line, known).items())]),
         "length": program.max_length,
-        "vocab": written_vocabulary(vocabulary) if vocabulary else "abcd",
+        "vocab": written_vocabulary(program.vocabulary) if program.vocabulary else "abcd",
         "causal": "true" if CAUSAL in program.modes else "false",
     }
     return {**found, **{key: value for key, value in own.items() if key != NAME and value != OWN}}
@@ -68,16 +67,15 @@ def vocabulary_of(name: str, written: Value) -> list[str | int]:
     return [int(word) if word.removeprefix("-").isdecimal() else word for word in words]
 
 
-def written_vocabulary(tokens: list[str]) -> str:
+def written_vocabulary(tokens: Sequence[str | int]) -> str:
     """Write tokens as `vocabulary_of` reads them."""
-    return "".join(tokens) if all(len(token) == 1 for token in tokens) else ",".join(tokens)
+    characters = [token for token in tokens if isinstance(token, str) and len(token) == 1]
+    return "".join(characters) if len(characters) == len(tokens) else ",".join(map(str, tokens))
 
 
 def vocabulary(name: str, value: Value) -> Value:
     """Read a vocabulary and write it in its one form."""
-    found = vocabulary_of(name, value)
-    numbers = any(isinstance(token, int) for token in found)
-    return ",".join(map(str, found)) if numbers else written_vocabulary([str(token) for token in found])
+    return written_vocabulary(vocabulary_of(name, value))
 
 
 def program_name(name: str, value: Value) -> Value:

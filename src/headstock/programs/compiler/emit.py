@@ -191,12 +191,22 @@ def _centre(form: Form) -> Fraction:
     return Fraction(int((min(form.codes.values()) + max(form.codes.values())) / 2))
 
 
+def _scale(room: Fraction) -> Fraction:
+    """Give what logits are multiplied by, so that the right one is well above the others."""
+    scale = Fraction(SURE)
+    while scale * room * room < SURE:
+        scale *= 2
+    return scale
+
+
 def _margin_of_logits(form: Form, error: float, domain: Domain) -> float:
     """Give the smallest lead of the right logit over what rounding and noise can take from it."""
     codes = sorted(form.codes.values())
     room = min((b - a for a, b in itertools.pairwise(codes)), default=Fraction(1))
     reach = max(abs(code - _centre(form)) for code in codes)
     size = float(reach) * (2 * float(form.affine.largest) + 3 * float(reach) + 2 * abs(float(_centre(form))))
+    if float(_scale(room)) * size > domain.largest:
+        return 0.0  # a weight that the dtype cannot hold
     rounding = 0.0
     grid = form.affine.grid
     if error or grid is None or size / min(float(grid), 1.0) > domain.whole / 4:
@@ -212,9 +222,7 @@ def _as_tokens(
     centre = _centre(form)
     codes = sorted(form.codes.values())
     room = min((b - a for a, b in itertools.pairwise(codes)), default=Fraction(1))
-    scale = Fraction(SURE)
-    while scale * room * room < SURE:
-        scale *= 2
+    scale = _scale(room)
     y = form.affine.shifted(-centre)
     of_id: dict[int, Value] = {}
     readings: list[Reading] = [Reading({}, float(-2 * scale * room * room)) for _ in names]
