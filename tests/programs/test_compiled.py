@@ -67,7 +67,9 @@ def test_a_count_of_eleven_and_of_fifty_is_exact(n: int) -> None:
 
 
 def test_a_program_that_looks_ahead_is_not_compiled_causally() -> None:
-    with pytest.raises(UserError, match=r"length .*looks ahead: a causal model cannot know .*causal=False"):
+    with pytest.raises(
+        UserError, match=r"looks ahead: it uses p.length, and a causal program cannot know .*causal=False"
+    ):
         p.compile(REVERSE, vocab=[1, 2, 3], max_length=3, causal=True)
     ahead = p.aggregate(p.offset(1), p.tokens, by="best")
     with pytest.raises(

@@ -24,6 +24,7 @@ from headstock.programs.reading_out import Readout, refuse_dtype
 from headstock.programs.values import Value
 
 if TYPE_CHECKING:
+    from headstock.programs.back_to_code import Lookup, Machine, WholeLookup
     from headstock.programs.explaining.explanation import Explanation
     from headstock.programs.saving.record import Record
     from headstock.programs.size import SizeReport
@@ -40,7 +41,7 @@ class FoundNumbers:
     """For each sequence float64 (position,): the code, as the model has it."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Compiled:
     """A model whose weights compute a program, and what is known of it. Made by `compile`.
 
@@ -52,6 +53,9 @@ class Compiled:
     model: Transformer
     readout: Readout
     certificate: Certificate = field(init=False)
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.certificate}>"
 
     @property
     def domain(self) -> Domain:
@@ -103,6 +107,24 @@ class Compiled:
         from headstock.programs.size import size_of
 
         return size_of(self.model, self.record.anatomy)
+
+    def back_to_code(self, **choices: Any) -> "Machine | Lookup | WholeLookup":
+        """Give the smallest machine or look-up that says what the model says at the last position, as code.
+
+        choices: those of `back_to_code.extract`; alphabet, names and start token are the program's own. Raises
+        UserError where an output is a number, and as `extract` does.
+        """
+        from headstock.programs.back_to_code import extract
+
+        if self.readout.numbers:
+            raise UserError(
+                f"{self.program.name} is read as a number and not as a token: give it fewer values, all of them whole, "
+                f"or make words of them by p.map(str, ...)."
+            )
+        alphabet = range(len(self.domain.vocabulary))
+        return extract(
+            self.model, alphabet=list(alphabet), names=list(self.readout.names), start=self.readout.start, **choices
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write it into a folder, made if need be: model, vocabulary, program text and certificate.

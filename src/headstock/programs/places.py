@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import cache
+from keyword import iskeyword
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -36,6 +37,8 @@ class Place:
     def assigned(self) -> str:
         """The name that the line gives to what it makes; empty where it gives none."""
         found = _ASSIGNED.match(self.text)
+        if found and iskeyword(found[1]):  # `try: x = …`
+            return ""
         return found[1] if found else ""
 
     @property

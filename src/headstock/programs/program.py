@@ -8,6 +8,7 @@ from typing import Any, ParamSpec
 
 from headstock.errors import UserError
 from headstock.programs.interpreter import Reading
+from headstock.programs.looking_ahead import refuse_length
 from headstock.programs.nodes import Expression
 from headstock.programs.places import Place, here
 from headstock.programs.values import Value
@@ -110,4 +111,6 @@ def interpret(program: Any, sequence: Sequence[Any], *, causal: bool | None = No
     program = as_program(program)
     causal = program.modes[0] == CAUSAL if causal is None else causal
     program.refuse_mode(causal)
+    if causal:
+        refuse_length(program.output)
     return Reading(sequence, causal=causal)[program.output]

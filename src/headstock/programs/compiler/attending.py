@@ -233,7 +233,7 @@ class Attending:
     def _unsure(self, node: Expression) -> str:
         return (
             f"{node.said} cannot be certified in {self._of.domain.dtype}: its selected keys cannot be told from the "
-            f"others with certainty; declare a smaller max_length or vocabulary, compile it with dtype='float64', or "
+            f"others with certainty; declare a smaller max_length or vocabulary{self._of.domain.wider}, or "
             f"compare values that take fewer different numbers."
         )
 

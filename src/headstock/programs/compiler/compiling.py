@@ -14,6 +14,7 @@ from headstock.programs.compiler.plan import Plan
 from headstock.programs.compiler.quantities import Form
 from headstock.programs.compiler.schedule import Schedule, scheduled
 from headstock.programs.compiler.simplify import Simplifying
+from headstock.programs.looking_ahead import refuse_length
 from headstock.programs.nodes import Expression
 
 
@@ -34,6 +35,8 @@ class Built:
 
 def built(program: Expression, domain: Domain) -> Built:
     """Compile an expression for a domain. Raises UserError, with the author's line, where that cannot be exact."""
+    if domain.causal:
+        refuse_length(program)
     values = Values(domain)
     simplify = Simplifying(values, names_of(program))
     output = simplify(program)  # what is left is positions, tokens, functions, counts and choices

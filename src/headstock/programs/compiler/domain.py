@@ -58,6 +58,13 @@ class Domain:
         return DTYPES[self.dtype]
 
     @property
+    def wider(self) -> str:
+        """What a sentence advises where rounding is in the way; empty where no dtype rounds less."""
+        if self.dtype == "float64":
+            return ""
+        return f", or compile it with dtype={'float64' if self.dtype == 'float32' else 'float32'!r}"
+
+    @property
     def rounding(self) -> float:
         """The unit roundoff u: a number is stored with a relative error of at most u."""
         return torch.finfo(self.torch_dtype).eps / 2

@@ -163,7 +163,7 @@ def _logits(
             if margin <= 1:
                 raise UserError(
                     f"{said} cannot be certified in {domain.dtype}: its values cannot be told apart in the logits; "
-                    f"declare a smaller max_length, or compile it with dtype='float64'."
+                    f"declare a smaller max_length{domain.wider}."
                 )
             plan.decisions.append(Decision(said, "the largest logit", error, margin))
             return _as_tokens(form, place, domain, names)
@@ -178,7 +178,7 @@ def _logits(
     if 2 * error >= room:
         raise UserError(
             f"{said} cannot be certified in {domain.dtype}: its values lie as near as {float(room):.1e}, and rounding "
-            f"can move them by {error:.1e}; declare a smaller max_length, or compile it with dtype='float64'."
+            f"can move them by {error:.1e}; declare a smaller max_length{domain.wider}."
         )
     plan.decisions.append(
         Decision(said, "one logit is the number", error, float(room) / (2 * error) if error else float("inf"))

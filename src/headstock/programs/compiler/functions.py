@@ -72,7 +72,7 @@ class Functions:
             return None
         raise UserError(
             f"{node.said} cannot be told from noise in {self._of.domain.dtype}, or takes more than {MOST_UNITS:,} "
-            f"units: declare a smaller max_length or vocabulary, compile it with dtype='float64', or work on fewer "
+            f"units: declare a smaller max_length or vocabulary{self._of.domain.wider}, or work on fewer "
             f"values at a time."
         )
 
@@ -283,7 +283,7 @@ class Functions:
     def _too_fine(self, node: Expression) -> str:
         return (
             f"{node.said} cannot be certified in {self._of.domain.dtype}: its values lie too close together for the "
-            f"rounding on the way; declare a smaller max_length, or compile it with dtype='float64'."
+            f"rounding on the way; declare a smaller max_length{self._of.domain.wider}."
         )
 
 

@@ -233,6 +233,8 @@ class Values:
         low, high = (canonical(Fraction(edge), node) for edge in (min(values), max(values)))
         if step == 0:
             return {low} if node.by == "mean" else {low * k for k in range(1, n + 1)}
+        if (high - low) * n / step > MOST_VALUES:  # of n keys alone
+            raise self._too_many(node, int((high - low) * n / step) + 1)
         if node.by == "sum":
             return {low * k + step * j for k in range(1, n + 1) for j in range(int((high - low) * k / step) + 1)}
         return {

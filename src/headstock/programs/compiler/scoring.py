@@ -139,7 +139,7 @@ class Scoring:
         classes = rows if by_keys else columns
         if sum(not all(held) for held in classes) > MOST_CLASSES:
             raise UserError(
-                f"{leaf.said} compares values that fall into {len(classes)} classes, more than {MOST_CLASSES}: declare "
+                f"{node.said} compares values that fall into {len(classes)} classes, more than {MOST_CLASSES}: declare "
                 f"a smaller max_length or vocabulary, or compare values that take fewer."
             )
         mine, theirs = (leaf.keys, leaf.queries) if by_keys else (leaf.queries, leaf.keys)

@@ -34,7 +34,7 @@ def certified(compiled: "Compiled", *, exhaustively: bool = False) -> Certificat
     domain = compiled.domain
     if exhaustively and domain.sequences > MOST_SEQUENCES:
         raise UserError(
-            f"the domain has {domain.sequences:.2g} sequences, more than the {MOST_SEQUENCES:,} that can be gone "
+            f"the domain has {_about(domain.sequences)} sequences, more than the {MOST_SEQUENCES:,} that can be gone "
             f"through: declare a smaller max_length or vocabulary, or leave the exhaustive proof out."
         )
     begun = time.perf_counter()
@@ -42,7 +42,7 @@ def certified(compiled: "Compiled", *, exhaustively: bool = False) -> Certificat
     worst = compare_numbers(compiled, drawn)
     compare_outputs(compiled, drawn)
     each = (time.perf_counter() - begun) / len(drawn)
-    whole = exhaustively or domain.sequences * each / 2 < SECONDS
+    whole = exhaustively or domain.sequences < 2 * SECONDS / each
     if whole:
         compare_outputs(compiled, (Reading(sequence, causal=domain.causal) for sequence in every_sequence(domain)))
     count = domain.sequences if whole else len(drawn)
@@ -102,6 +102,10 @@ def _differs(compiled: "Compiled", sequence: Sequence[Value], given: list[Value]
         f"{compiled.program.name} is not certified: of {_text(sequence)} the model makes {_text(given)} and the "
         f"program {_text(right)}; this is a fault of the compiler, so please report it."
     )
+
+
+def _about(count: int) -> str:
+    return f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}"
 
 
 def _text(values: Sequence[Value]) -> str:
