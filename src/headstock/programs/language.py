@@ -7,6 +7,7 @@ After RASP (Weiss et al., 2021), with any function of values, any selector, and 
 that attention can. In causal mode a query sees its own position and those before it.
 """
 
+import numbers
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
@@ -87,6 +88,8 @@ _NOTHING = object()
 
 def lookup(table: Mapping[Any, Any], sequence: Any, default: Any = _NOTHING) -> Expression:
     """Look each value up in a dictionary; `default` stands for all that is not in it, which is refused without one."""
+    if not isinstance(table, Mapping):
+        raise UserError(f"lookup() needs a dictionary first, not {table!r} ({here()}).")
     return Map(_Table(table, default, default is not _NOTHING), (expression(sequence),), "lookup")
 
 
@@ -111,6 +114,12 @@ everything = Select(Constant(True), Constant(True), operator.eq, "==")
 
 def offset(by: int) -> Selector:
     """Select the one key that stands `by` places after the query: −1 is the token before."""
+    if not isinstance(by, numbers.Integral):
+        said = by.said if isinstance(by, Expression) else repr(by)
+        raise UserError(
+            f"offset() goes by one whole number of places, not by {said} ({here()}): give one, or select positions by "
+            f"select() of p.indices."
+        )
     return Select(indices, indices + by if by else indices, operator.eq, "==")
 
 

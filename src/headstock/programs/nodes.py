@@ -23,6 +23,11 @@ def divide(a: Any, b: Any) -> Fraction:
     return Fraction(a) / Fraction(b)
 
 
+def power(a: Any, b: Any) -> Any:
+    """Raise to a power, exactly: 2 to the −1 is a half."""
+    return Fraction(a) ** b if isinstance(b, int) and b < 0 else a**b
+
+
 def choose(condition: Any, then: Any, otherwise: Any) -> Any:
     """Choose: what `where` does at each position."""
     return then if condition else otherwise
@@ -108,8 +113,20 @@ class Expression:
     def __floordiv__(self, other: Any) -> "Expression":
         return _map("//", operator.floordiv, self, other)
 
+    def __rfloordiv__(self, other: Any) -> "Expression":
+        return _map("//", operator.floordiv, other, self)
+
     def __mod__(self, other: Any) -> "Expression":
         return _map("%", operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> "Expression":
+        return _map("%", operator.mod, other, self)
+
+    def __pow__(self, other: Any) -> "Expression":
+        return _map("**", power, self, other)
+
+    def __rpow__(self, other: Any) -> "Expression":
+        return _map("**", power, other, self)
 
     def __neg__(self) -> "Expression":
         return _map("-", operator.neg, self)
@@ -138,8 +155,14 @@ class Expression:
     def __and__(self, other: Any) -> "Expression":
         return _map("&", both, self, other)
 
+    def __rand__(self, other: Any) -> "Expression":
+        return _map("&", both, other, self)
+
     def __or__(self, other: Any) -> "Expression":
         return _map("|", either, self, other)
+
+    def __ror__(self, other: Any) -> "Expression":
+        return _map("|", either, other, self)
 
     def __invert__(self) -> "Expression":
         return _map("~", negated, self)

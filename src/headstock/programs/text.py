@@ -11,10 +11,17 @@ from headstock.programs.values import Value, shown
 def tokens_of(readout: Readout, text: str) -> list[Value]:
     """Give the tokens that a text stands for. Raises UserError for one that the program does not know."""
     known = {shown(token): token for token in readout.domain.vocabulary}
-    words = list(text) if by_characters(readout) else text.split()
+    words_alone = not by_characters(readout)
+    words = text.split() if words_alone else list(text)
     for word in words:
         if word not in known:
-            what = "character" if by_characters(readout) else "word"
+            apart = next((name for name in known if name.split() != [name]), None)
+            if words_alone and apart is not None:
+                raise UserError(
+                    f"the program's token {apart!r} has space in it or is empty, so words cannot be told apart here: "
+                    f"give a list of tokens in Python, as in programs.load(DIR)([{apart!r}])."
+                )
+            what = "word" if words_alone else "character"
             raise UserError(f"the {what} {word!r} is not in the program's vocabulary: {near_name(word, known)}")
     return [known[word] for word in words]
 

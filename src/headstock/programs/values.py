@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from headstock.errors import UserError
 
 Value = Any
@@ -18,10 +20,14 @@ def canonical(value: Any, by: Any) -> Value:
     """Give a value in its one form: a fraction that is whole as an int, numpy's whole numbers as Python's.
 
     by: who gives it, a name or an expression. Raises UserError, naming it, for a float or a value that cannot be
-    looked up.
+    looked up or is not even equal to itself. The parts of a tuple are values too.
     """
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool) or type(value) is str:
         return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, np.bool_):
+        return bool(value)
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Rational):
@@ -36,6 +42,14 @@ def canonical(value: Any, by: Any) -> Value:
         hash(value)
     except TypeError:
         raise UserError(f"{_said(by)} gives {value!r}, which cannot be looked up: give a tuple or a word.") from None
+    if isinstance(value, tuple):
+        parts = tuple(canonical(part, by) for part in value)
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+    if (value == value) is not True:
+        raise UserError(
+            f"{_said(by)} gives {_said(value)}, which is no value of a program: give a word, a number, True, False, "
+            f"None, or a tuple of them."
+        )
     return value
 
 

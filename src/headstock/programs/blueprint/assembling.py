@@ -76,7 +76,8 @@ def assembled(blueprint: "Blueprint", dtype: torch.dtype) -> Transformer:
     exact = weights_of(blueprint)
     rounded = {name: weight.to(dtype) for name, weight in exact.items()}
     for name, weight in exact.items():
-        lost = ~torch.isfinite(rounded[name]) | ((weight != 0) & (rounded[name] == 0))
+        off = (rounded[name].double() - weight).abs() > torch.finfo(dtype).eps / 2 * weight.abs()
+        lost = ~torch.isfinite(rounded[name]) | off
         if bool(lost.any()):
             raise UserError(
                 f"{name} needs a weight of {float(weight[lost][0]):g}, which {_spelt(dtype)} cannot hold: build in "

@@ -221,6 +221,7 @@ class Attending:
         if kind == "mean":
             size = float(max(abs(low), abs(high), abs(at_start)))
             error += ((domain.max_length + 8) * domain.rounding + 2.1 * head.score_error) * size
+            error += (domain.max_length + 8) * domain.smallest
         if kind == "mean" or error:
             grid = None
         else:

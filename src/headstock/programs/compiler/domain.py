@@ -70,6 +70,11 @@ class Domain:
         return torch.finfo(self.torch_dtype).eps / 2
 
     @property
+    def smallest(self) -> float:
+        """Below this a number is rounded by more than `rounding` of its size, or becomes 0: at most by so much."""
+        return torch.finfo(self.torch_dtype).smallest_normal
+
+    @property
     def whole(self) -> int:
         """Up to here whole numbers, and sums of them in any order, are exact."""
         return int(1 / self.rounding)
@@ -100,7 +105,9 @@ class Domain:
 
     def refuse(self, sequence: list[Value]) -> None:
         """Raise UserError for a sequence that is not in the domain."""
-        if not 1 <= len(sequence) <= self.max_length:
+        if not sequence:
+            raise UserError("the input is empty, and a program has a value only where a token is: give at least one.")
+        if len(sequence) > self.max_length:
             raise UserError(
                 f"the input has {len(sequence)} tokens, and the program is compiled for 1 to {self.max_length}: "
                 f"compile it again with a larger max_length."

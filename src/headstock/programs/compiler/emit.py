@@ -153,7 +153,8 @@ def _clearing(old: Quantity, column: str) -> list[Unit]:
 def _logits(
     form: Form, place: Mapping[Quantity, str], domain: Domain, plan: Plan, said: str
 ) -> tuple[Outputs, tuple[Reading, ...]]:
-    names = [shown(token) for token in domain.vocabulary] + ([START] if plan.start is not None else [])
+    names = [shown(token) for token in domain.vocabulary]
+    names += [_apart(START, names)] if plan.start is not None else []
     values = list(form.codes)
     error = form.affine.error(domain)
     whole = all(isinstance(value, int) or not is_number(value) for value in values)
@@ -184,7 +185,14 @@ def _logits(
         Decision(said, "one logit is the number", error, float(room) / (2 * error) if error else float("inf"))
     )
     empty = tuple(Reading({}) for _ in names)
-    return Outputs("number", (*names, NUMBER), {}, numbers), (*empty, _reading(form.affine, place))
+    return Outputs("number", (*names, _apart(NUMBER, names)), {}, numbers), (*empty, _reading(form.affine, place))
+
+
+def _apart(name: str, names: list[str]) -> str:
+    """Give a name that no other token has."""
+    while name in names:
+        name += "'"
+    return name
 
 
 def _centre(form: Form) -> Fraction:
@@ -209,7 +217,7 @@ def _margin_of_logits(form: Form, error: float, domain: Domain) -> float:
         return 0.0  # a weight that the dtype cannot hold
     rounding = 0.0
     grid = form.affine.grid
-    if error or grid is None or size / min(float(grid), 1.0) > domain.whole / 4:
+    if error or grid is None or grid < domain.smallest or size / min(float(grid), 1.0) > domain.whole / 4:
         rounding = 2 * (len(form.affine.terms) + 3) * domain.rounding * size
     lost = 2 * float(room) * error + rounding
     return float(room * room) / lost if lost else float("inf")
@@ -235,9 +243,7 @@ def _as_tokens(
             readings[same] = reading
             of_id[same] = value
             continue
-        name = shown(value)
-        while name in names:
-            name += "'"
+        name = _apart(shown(value), names)
         of_id[len(names)] = value
         names.append(name)
         readings.append(reading)

@@ -245,7 +245,7 @@ class Functions:
         grid = common_grid([w for _, w in parts] + [part.grid or Fraction(1, 3) for part, _ in parts])
         exact = error == 0 and grid is not None
         if not exact:
-            error += 6 * domain.rounding * float(sum(part.largest * abs(w) for part, w in parts))
+            error += 6 * domain.rounding * float(sum(part.largest * abs(w) for part, w in parts)) + 6 * domain.smallest
         start = constant + sum((max(Fraction(0), part.start) * w for part, w in parts), Fraction(0))
         quantity = self._quantity(node, time, codes, start, error, exact=exact)
         for part, weight in parts:

@@ -30,6 +30,8 @@ from headstock.programs.values import Value, applied, canonical, in_order, is_nu
 
 MOST_VALUES = 20_000
 """Different values that an expression may have."""
+MOST_DIGITS = 80
+"""Of the size of a number, or of its inverse: products of a few of them are still floats."""
 
 _NEVER = object()
 """In place of a value at a point that never occurs."""
@@ -64,6 +66,12 @@ class Values:
             found = in_order(self._of(node))
             if len(found) > MOST_VALUES:
                 raise self._too_many(node, len(found))
+            odd = next((value for value in found if is_number(value) and not _is_in_reach(value)), None)
+            if odd is not None:
+                raise UserError(
+                    f"{node.said} can be about {_about(odd)}, beyond what weights hold: let numbers stay between "
+                    f"1e-{MOST_DIGITS} and 1e+{MOST_DIGITS}, or be 0."
+                )
             self._values[node] = tuple(found)
         return self._values[node]
 
@@ -235,13 +243,13 @@ class Values:
             return {low} if node.by == "mean" else {low * k for k in range(1, n + 1)}
         if (high - low) * n / step > MOST_VALUES:  # of n keys alone
             raise self._too_many(node, int((high - low) * n / step) + 1)
-        if node.by == "sum":
-            return {low * k + step * j for k in range(1, n + 1) for j in range(int((high - low) * k / step) + 1)}
-        return {
-            canonical(low + Fraction(step * j, k), node)
-            for k in range(1, n + 1)
-            for j in range(int((high - low) * k / step) + 1)
-        }
+        found: set[Value] = set()
+        for k in range(n, 0, -1):  # of n keys there are the most, each of them another value
+            places = range(int((high - low) * k / step) + 1)
+            if max(len(found), len(places)) > MOST_VALUES:
+                raise self._too_many(node, max(len(found), len(places)))
+            found.update(low * k + step * j if node.by == "sum" else low + Fraction(step * j, k) for j in places)
+        return {canonical(value, node) for value in found}
 
 
 def _alike(values: Iterable[Value], node: Expression) -> set[Value]:
@@ -257,6 +265,19 @@ def _alike(values: Iterable[Value], node: Expression) -> set[Value]:
                 f"value: let it give one of the two everywhere."
             )
     return set(kinds)
+
+
+def _bits(number: Any) -> int:
+    """Give how many bits a number's size has, or has before it after the point; to within one."""
+    return int(abs(number.numerator).bit_length() - number.denominator.bit_length())
+
+
+def _is_in_reach(number: Any) -> bool:
+    return number == 0 or abs(_bits(number)) * math.log10(2) < MOST_DIGITS
+
+
+def _about(number: Any) -> str:
+    return f"{'-' if number < 0 else ''}1e{round(_bits(number) * math.log10(2)):+d}"
 
 
 def _leaves(selector: Selector) -> tuple[Select, ...]:

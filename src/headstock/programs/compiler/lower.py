@@ -140,8 +140,8 @@ class Lowering:
         if (kind, held) not in self._tables:
             grid = common_grid(list(held))
             largest = max(map(abs, held))
-            exact = grid is not None and largest / grid < self.domain.whole
-            error = 0.0 if exact else self.domain.rounding * float(largest)
+            exact = grid is not None and grid >= self.domain.smallest and largest / grid < self.domain.whole
+            error = 0.0 if exact else self.domain.rounding * float(largest) + self.domain.smallest
             self._tables[kind, held] = Quantity(
                 name, 0, min(held), max(held), error=error, grid=grid if exact else None
             )

@@ -112,12 +112,15 @@ class Affine:
         if float(self.largest) > domain.largest:
             return math.inf
         grid = self.grid
-        if grid is not None and self.largest / grid < domain.whole:
-            return 0.0
+        underflow = (len(self.terms) + 2) * domain.smallest
+        if grid is not None and grid >= domain.smallest:
+            if self.largest / grid < domain.whole:
+                return 0.0
+            underflow = 0.0
         carried = sum(abs(float(w)) * (q.error + q.relative * float(q.largest)) for q, w in self.terms.items())
         if len(self.terms) == 1 and not self.constant and _is_power_of_two(abs(next(iter(self.terms.values())))):
-            return carried
-        return carried + (len(self.terms) + 2) * domain.rounding * float(self.largest)
+            return carried + underflow
+        return carried + underflow + (len(self.terms) + 2) * domain.rounding * float(self.largest)
 
 
 def common_grid(parts: list[Fraction]) -> Fraction | None:

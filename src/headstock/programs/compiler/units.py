@@ -184,7 +184,8 @@ def _bound(
 ) -> tuple[float, bool]:
     """Bound the error over all points, and say whether every value is exact."""
     if not ramps:
-        return 0.0 if common_grid([constant]) is not None else domain.rounding * abs(float(constant)), True
+        exact = common_grid([constant]) is not None
+        return 0.0 if exact else domain.rounding * abs(float(constant)) + domain.smallest, True
     u = domain.rounding
     slope = np.array([float(ramp.slope) for ramp in ramps])
     bias = np.array([float(ramp.bias) for ramp in ramps])
@@ -201,7 +202,8 @@ def _bound(
         fine = float(grid) * min(1.0, float(np.abs(slope).min()))
         read = float(source.size) * float(np.abs(slope).max()) + float(np.abs(bias).max())
         added = float(reach.sum(1).max()) + abs(float(constant))
-        if read / fine < domain.whole and added / (fine * min(1.0, float(weights))) < domain.whole:
+        least = fine * min(1.0, float(weights))
+        if read / fine < domain.whole and added / least < domain.whole and least >= domain.smallest:
             return 0.0, True
     # A ramp within the noise of its kink may be open by as much.
     touched = np.maximum(opened, np.maximum(0.0, z[:, None] * slope + bias + np.abs(slope) * noise))
@@ -226,7 +228,8 @@ def _bound(
     adding = np.where(whole_pairs, 0.0, (count + 1) * u * ((np.abs(weight) * touched).sum(1) + abs(float(constant))))
     flat = sharpest == 0
     moved = np.where(flat, 0.0, sharpest * noise[:, 0])
-    total = moved + np.where(whole_pairs & flat, 0.0, rounding + adding)
+    underflow = (open_ * (np.abs(weight) + 1)).sum(1) * domain.smallest
+    total = moved + np.where(whole_pairs & flat, 0.0, rounding + adding + underflow)
     return float(total.max()), bool((total == 0.0).all())
 
 
