@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from headstock.errors import UserError
-from headstock.model.causality import refuse_bidirectional
 from headstock.model.transformer import Transformer
 from headstock.tasks import tokenizers
 from headstock.tasks.base import Task
@@ -12,8 +11,11 @@ from headstock.tasks.base import Task
 def refuse_misfit(folder: Path, model: Transformer, task: Task) -> None:
     """Raise UserError where a model cannot read a task: other tokens, rows longer than its learned table, no mask."""
     config = model.config
-    if task.causal:
-        refuse_bidirectional(config)
+    if task.causal and not config.causal:
+        raise UserError(
+            f"the model in {folder} has causal=false and sees the very tokens that {task.name} has it foretell: choose "
+            f"a model that is causal, a program compiled with --causal, or a task with causal=false."
+        )
     if task.vocab_size != config.vocab_size:
         raise UserError(
             f"{task.name} has {task.vocab_size} tokens and the model in {folder} has {config.vocab_size}: choose a "

@@ -196,7 +196,10 @@ class Plan:
             said = "training time was made equal by steps: " + _each(on.arms, lambda arm: arm.steps)
         else:
             what = {"params": "parameters without embeddings", "flops": "operations a token"}[match]
-            said = f"{what} were made equal by feed-forward widths: " + _each(on.arms, lambda arm: arm.model.d_ff)
+            changed = [arm for arm in on.arms if arm is on.arms[0] or arm.start is None]
+            said = "nothing was made equal, for saved models stay as they are"
+            if len(changed) > 1:
+                said = f"{what} were made equal by feed-forward widths: " + _each(changed, lambda arm: arm.model.d_ff)
         unlike = still_differs([arm.label for arm in on.arms], [arm.model for arm in on.arms])
         return f"{said}; {unlike}." if unlike else f"{said}."
 
@@ -242,6 +245,7 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
             if task.causal:
                 refuse_bidirectional(config)
             sizes(config)  # builds it, and holds what it says it trains against what it does train
+    _refuse_fixed(labels, starts)
     as_saved = [label for label, start in zip(labels, starts, strict=True) if start is not None]
     configs = matched(labels, configs, request.match, as_saved=as_saved)
     _refuse_twins(labels, configs, starts, "" if request.match == "none" else " once they are matched")
@@ -280,6 +284,16 @@ def _refuse_twins(
     for one, other in combinations(range(len(made)), 2):
         if made[one] == made[other]:
             raise UserError(f"{labels[one]} and {labels[other]} are the same model{when}: name it once.")
+
+
+def _refuse_fixed(labels: Sequence[str], starts: Sequence[Start | None]) -> None:
+    """Raise UserError where an arm and the baseline are frozen: their seeds are one run, of which nothing is judged."""
+    frozen = [label for label, start in zip(labels, starts, strict=True) if start is not None and start.frozen]
+    if len(frozen) > 1 and frozen[0] == labels[0]:
+        raise UserError(
+            f"{frozen[0]} and {frozen[1]} are both frozen, so that no seed changes the difference between them and no "
+            f"verdict can be made of it: name an arm that is trained first, or one frozen arm alone to see its score."
+        )
 
 
 def _each(arms: Sequence[ArmPlan], figure: Callable[[ArmPlan], int]) -> str:

@@ -65,7 +65,7 @@ def saved_arm(variant: str) -> SavedArm | None:
     head, *pairs = variant.strip().split(",")
     if not _is_folder(head):
         return None
-    frozen = False
+    frozen: bool | None = None
     for pair in pairs:
         key, _, value = (piece.strip() for piece in pair.partition("="))
         if key != FROZEN:
@@ -73,8 +73,10 @@ def saved_arm(variant: str) -> SavedArm | None:
             raise UserError(f"{head} is a saved model, whose shape is its own, so it has no key {key!r}: {known}")
         if value not in ("true", "false"):
             raise UserError(f"frozen is {value!r} in {variant!r}: write true or false.")
+        if frozen is not None:
+            raise UserError(f"frozen is given twice in {variant!r}: give it once.")
         frozen = value == "true"
-    return SavedArm(Path(head), frozen)
+    return SavedArm(Path(head), frozen is True)
 
 
 @dataclass(frozen=True, eq=False)

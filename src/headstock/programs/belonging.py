@@ -3,7 +3,7 @@
 To a line belong its heads (their rows of query, key and value, and their columns of the output map), its units (their
 rows into the feed-forward and their columns out of it), and the columns of the embedding that hold what it computes
 there. A head that several lines share belongs to each of them. To no line belong the unembedding, constants that are
-added, and heads and units that are empty.
+added, units that clear a column to be used again, and heads and units that are empty.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -86,7 +86,7 @@ class _Table:
 _NOTHING = object()
 
 
-def lookup(table: Mapping[Any, Any], sequence: Any, default: Any = _NOTHING) -> Expression:
+def lookup(table: Any, sequence: Any, default: Any = _NOTHING) -> Expression:
     """Look each value up in a dictionary; `default` stands for all that is not in it, which is refused without one."""
     if not isinstance(table, Mapping):
         raise UserError(f"lookup() needs a dictionary first, not {table!r} ({here()}).")
@@ -112,8 +112,8 @@ everything = Select(Constant(True), Constant(True), operator.eq, "==")
 """Every key; in causal mode every key so far."""
 
 
-def offset(by: int) -> Selector:
-    """Select the one key that stands `by` places after the query: −1 is the token before."""
+def offset(by: Any) -> Selector:
+    """Select the one key that stands `by` places, a whole number, after the query: −1 is the token before."""
     if not isinstance(by, numbers.Integral):
         said = by.said if isinstance(by, Expression) else repr(by)
         raise UserError(

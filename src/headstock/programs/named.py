@@ -38,7 +38,10 @@ def _own(path: Path, attribute: str) -> Program:
     if not _could_be(found, module) and not callable(found):
         raise UserError(f"{path}:{attribute} is {found!r:.60}: name an expression, a Program, or a function of one.")
     try:
-        made = as_program(found)
+        made = found if isinstance(found, (Program, Expression)) else found()
+        if not isinstance(made, (Program, Expression)) and not callable(made):
+            raise UserError(f"{path}:{attribute} gives {made!r:.60}: let it give an expression or a Program.")
+        made = as_program(made)
         return replace(made, name=attribute) if made.name == NAMELESS else made
     except UserError:
         raise

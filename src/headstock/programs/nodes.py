@@ -378,6 +378,14 @@ class Conjoined(Selector):
         return tuple(part for leaf in self.leaves for part in leaf.inputs)
 
 
+def too_deep(output: Expression) -> UserError:
+    """Give the refusal of a program whose expressions are built one upon the other too many times."""
+    return UserError(
+        f"{output.said} is built from expressions one upon the other, more deeply than Python goes: write one function "
+        f"of a value where a loop makes many, or raise sys.setrecursionlimit."
+    )
+
+
 def expression(value: Any) -> Expression:
     """Give an expression as it is, and any other value as a constant. Raises UserError for a value no program has."""
     if isinstance(value, Expression):

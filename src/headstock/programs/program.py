@@ -9,7 +9,7 @@ from typing import Any, ParamSpec
 from headstock.errors import UserError
 from headstock.programs.interpreter import Reading
 from headstock.programs.looking_ahead import refuse_length
-from headstock.programs.nodes import Expression
+from headstock.programs.nodes import Expression, too_deep
 from headstock.programs.places import Place, here
 from headstock.programs.values import Value
 
@@ -113,4 +113,7 @@ def interpret(program: Any, sequence: Sequence[Any], *, causal: bool | None = No
     program.refuse_mode(causal)
     if causal:
         refuse_length(program.output)
-    return Reading(sequence, causal=causal)[program.output]
+    try:
+        return Reading(sequence, causal=causal)[program.output]
+    except RecursionError:
+        raise too_deep(program.output) from None

@@ -74,7 +74,12 @@ class Readout:
         return [self.understood(logits[row, skipped : skipped + len(sequence)]) for row, sequence in enumerate(read)]
 
     def understood(self, logits_qv: Tensor) -> list[Value]:
-        """Give the values that logits (position, vocabulary) stand for."""
+        """Give the values that logits (position, vocabulary) stand for. Raises UserError where they are no numbers."""
+        if not bool(torch.isfinite(logits_qv).all()):
+            raise UserError(
+                "the model's logits are not finite, so they stand for no value: its weights were changed since it was "
+                "compiled; compile it again."
+            )
         if self.numbers:
             return [self._nearest(float(number)) for number in logits_qv[:, -1]]
         ids = list(self.of_id)

@@ -3,6 +3,7 @@
 The compiled model stays as it is; what is trained is a copy.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -49,10 +50,11 @@ def fine_tune(
     noise: before the first step every entry that is not frozen gets Gaussian noise of so many times the root of the
     mean square of its matrix, decided by the training's seed. after_step: called as `train` calls it.
 
-    Raises UserError for a name or a line that is none, and for a model that the source does not fit.
+    Raises UserError for a name or a line that is none, for noise that is no share, and for a model that the source
+    does not fit.
     """
     _refuse_misfit(compiled.model, source)
-    if noise < 0:
+    if not 0 <= noise < math.inf:
         raise UserError(f"noise is {noise}: give 0 or more, a share of each matrix's own size.")
     model = copy_of(compiled.model)
     held = frozen(compiled.record.anatomy, model, freeze)

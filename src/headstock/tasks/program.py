@@ -52,6 +52,11 @@ class ProgramTask(Task):
         self.domain = Domain.of(vocabulary_of("vocab", vocab), length, causal == "true", "float32")
         self.readout = readout_for(self.program, self.domain)
         refuse_numbers(self.program, self.readout)
+        if self.program.end is not None and self.program.end not in self.domain.vocabulary:
+            raise UserError(
+                f"{self.program.name} ends by {self.program.end!r}, which is not of the vocabulary {vocab!r}: leave "
+                f"vocab out, or give it one that has it."
+            )
         self._options: dict[str, str | int | float] = {
             "name": name,
             "length": length,

@@ -7,6 +7,7 @@ others get tokens drawn evenly.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from headstock.errors import UserError
 from headstock.programs.compiler.domain import Domain
 from headstock.programs.interpreter import Reading
 from headstock.programs.program import Program
@@ -21,16 +22,22 @@ Rule = Callable[[Domain, Numbers], Row]
 MOST_NUMBERS = 4
 """Drawn numbers a token: more than any rule takes."""
 LARGE = 2**62
+SHORTEST_SUM = len("9+9=18.")
 LEGAL = 16
 """One bracket of so many is drawn without a look at what it closes."""
 
 
 def rows(program: Program, domain: Domain, count: int, *purpose: str | int) -> list[Row]:
-    """Draw rows, decided by `purpose` alone."""
+    """Draw rows, decided by `purpose` alone. Raises UserError where the longest are too short for any."""
     each = MOST_NUMBERS * (domain.max_length + 2)
     drawn = draw(LARGE, count * each, program.name, *purpose).tolist()
     rule = _rule_of(program, domain)
     if rule is whole_sums:
+        if domain.max_length < SHORTEST_SUM:
+            raise UserError(
+                f"{domain.max_length} tokens have no room for a sum and its answer, such as 9+9=18.: give a length of "
+                f"{SHORTEST_SUM} or more."
+            )
         domain = replace(domain, max_length=min(domain.max_length, program.max_length))  # no more digits than it takes
     return [rule(domain, iter(drawn[place * each : (place + 1) * each])) for place in range(count)]
 

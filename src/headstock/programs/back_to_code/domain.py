@@ -138,10 +138,10 @@ def domain_of(
             f"longest={longest} cannot be asked for with overflow='slide', where sequences have no end and the window "
             f"is the context of {room}: leave longest out, or choose overflow='refuse'."
         )
-    if not 1 <= longest <= room:
+    if not isinstance(longest, int) or not 1 <= longest <= room:
         after = "" if first is None else " after the start token"
         raise UserError(
-            f"longest={longest} tokens do not fit a context of {function.context}{after}: choose from 1 to {room}."
+            f"longest={longest!r} tokens do not fit a context of {function.context}{after}: choose from 1 to {room}."
             if room
             else f"a context of {function.context} has no room{after}: leave the start token out."
         )

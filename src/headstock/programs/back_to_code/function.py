@@ -57,6 +57,10 @@ def function_of(model: Transformer | Function) -> Function:
         return model
     if isinstance(model, Transformer):
         return Function(model, model.config.vocab_size, model.config.context, model.config.causal, model)
+    if isinstance(getattr(model, "model", None), Transformer):
+        raise UserError(
+            f"a {type(model).__name__} is more than a function: give its model, and of its readout names and start."
+        )
     raise UserError(f"a {type(model).__name__} is no model: give a Transformer, or a Function of your own.")
 
 

@@ -124,7 +124,7 @@ class Blueprint:
     def build(self, dtype: torch.dtype = torch.float32) -> Transformer:
         """Give the model with these weights, in evaluation mode, on the CPU.
 
-        Raises UserError where the dtype cannot hold a weight: one too large, or so small that it would become 0.
+        Raises UserError where the dtype cannot hold a weight: one too large, or too small to keep its digits.
         """
         return assembling.assembled(self, dtype)
 
@@ -152,9 +152,9 @@ class Blueprint:
 
     def layer(self, index: int) -> Layer:
         """Give one layer. Raises UserError where there is none of that number."""
-        if not 0 <= index < len(self.layers):
+        if not fitting.is_whole(index) or not 0 <= index < len(self.layers):
             there = f"layers 0 to {len(self.layers) - 1}" if self.layers else "no layers"
-            raise UserError(f"there is no layer {index}: the model has {there}; add one by with_layer().")
+            raise UserError(f"there is no layer {index!r}: the model has {there}; add one by with_layer().")
         return self.layers[index]
 
     def _with(self, index: int, layer: Layer) -> "Blueprint":

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from headstock.programs.blueprint import Blueprint, Columns, Layer, Reading
 
 
+DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+"""Those that a model computes in."""
+
+
 @dataclass(frozen=True)
 class Size:
     """How many weights a model has room for, and how many of them are not 0."""
@@ -69,8 +73,8 @@ def config_of_blueprint(blueprint: "Blueprint") -> ModelConfig:
 
 def assembled(blueprint: "Blueprint", dtype: torch.dtype) -> Transformer:
     """Give the model, in evaluation mode, its numbers in the dtype; torch's generator stays as it was."""
-    if not dtype.is_floating_point:
-        raise UserError(f"a model's weights cannot be {_spelt(dtype)}: choose float32 or float64.")
+    if dtype not in DTYPES:
+        raise UserError(f"a model's weights cannot be {dtype!r}: choose torch.float32 or torch.float64.")
     with torch.random.fork_rng(devices=[]):  # what is drawn is all replaced; on "meta" torch would import for a second
         model = Transformer(blueprint.config())
     exact = weights_of(blueprint)

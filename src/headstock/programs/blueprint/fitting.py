@@ -1,7 +1,7 @@
 """Whether a blueprint fits together: every refusal says which layer, head, unit, token or position it is about."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,11 @@ def refuse_misfits(blueprint: "Blueprint") -> None:
         _refuse_reading(reading, known, f"the logit of {token!r} reads")
 
 
+def is_whole(number: object) -> bool:
+    """Whether something is a whole number, and not True or False."""
+    return isinstance(number, int) and not isinstance(number, bool)
+
+
 def refuse_head(head: "Head", known: frozenset[str], what: str, d_head: int | None = None) -> None:
     """Raise UserError where a head's numbers do not match each other, or it names an unknown column."""
     if len(head.looks_for) != len(head.offers):
@@ -63,11 +68,11 @@ def _refuse_sizes(blueprint: "Blueprint") -> None:
     twice = [name for name, count in _counts(blueprint.columns) if count > 1]
     if twice:
         raise UserError(f"column {twice[0]!r} is named twice: give each column a name of its own.")
-    if blueprint.context < 1:
-        raise UserError(f"the context is {blueprint.context}: give at least 1 position.")
+    if not is_whole(blueprint.context) or blueprint.context < 1:
+        raise UserError(f"the context is {blueprint.context!r}: give a whole number of positions, at least 1.")
     d_head = blueprint.d_head
-    if d_head is not None and d_head < 1:
-        raise UserError(f"d_head is {d_head}: give at least 1.")
+    if d_head is not None and (not is_whole(d_head) or d_head < 1):
+        raise UserError(f"d_head is {d_head!r}: give a whole number, at least 1.")
     vocabulary = len(blueprint.vocabulary)
     if len(blueprint.tokens) != vocabulary:
         raise UserError(
@@ -103,6 +108,8 @@ def _refuse_reading(reading: "Reading", known: frozenset[str], what: str) -> Non
 
 
 def _refuse_columns(columns: "Columns", known: frozenset[str], what: str) -> None:
+    if not isinstance(columns, Mapping):
+        raise UserError(f"{what} {columns!r}, which is no weights: write {{column: weight}}.")
     for name, weight in columns.items():
         if name not in known:
             raise UserError(f"{what} column {name!r}, which is not there: {_hint(name, known)}")

@@ -15,7 +15,7 @@ from headstock.programs.compiler.quantities import Form
 from headstock.programs.compiler.schedule import Schedule, scheduled
 from headstock.programs.compiler.simplify import Simplifying
 from headstock.programs.looking_ahead import refuse_length
-from headstock.programs.nodes import Expression
+from headstock.programs.nodes import Expression, too_deep
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,13 @@ class Built:
 
 def built(program: Expression, domain: Domain) -> Built:
     """Compile an expression for a domain. Raises UserError, with the author's line, where that cannot be exact."""
+    try:
+        return _built(program, domain)
+    except RecursionError:
+        raise too_deep(program) from None
+
+
+def _built(program: Expression, domain: Domain) -> Built:
     if domain.causal:
         refuse_length(program)
     values = Values(domain)

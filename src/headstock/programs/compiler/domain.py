@@ -1,7 +1,9 @@
 """What a compiled program may be given: its vocabulary, its lengths, its mode, and the numbers it is to be exact in."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import torch
@@ -11,6 +13,8 @@ from headstock.programs.values import Value, canonical, shown
 
 MOST_POINTS = 60_000
 """Combinations of values that a pass goes through, one by one."""
+MOST_TOKENS = 10_000
+"""Tokens that a program may be compiled for."""
 DtypeName = Literal["float32", "float64", "bfloat16", "float16"]
 DTYPES: dict[str, torch.dtype] = {
     "float32": torch.float32,
@@ -30,8 +34,10 @@ class Domain:
     dtype: DtypeName = "float32"
 
     @classmethod
-    def of(cls, vocabulary: Any, max_length: int, causal: bool, dtype: str) -> "Domain":
+    def of(cls, vocabulary: Any, max_length: Any, causal: bool, dtype: str) -> "Domain":
         """Raises UserError for a vocabulary, a length or a dtype that is none."""
+        if not isinstance(vocabulary, Iterable):
+            raise UserError(f"the vocabulary is {vocabulary!r}: give a string or a list of tokens, as in vocab='abc'.")
         tokens = tuple(canonical(token, "the vocabulary") for token in vocabulary)
         if not tokens:
             raise UserError(
@@ -46,11 +52,13 @@ class Domain:
         names = [shown(token) for token in tokens]
         if len(set(names)) < len(names):
             raise UserError("two tokens of the vocabulary look the same, such as 1 and '1': use one kind.")
-        if max_length < 1:
-            raise UserError(f"max_length is {max_length}: give 1 or more.")
+        if isinstance(max_length, bool) or not isinstance(max_length, Integral):
+            raise UserError(f"max_length is {max_length!r}: give a whole number of tokens.")
+        if not 1 <= int(max_length) <= MOST_TOKENS:
+            raise UserError(f"max_length is {max_length}: give 1 or more, and at most {MOST_TOKENS:,}.")
         if dtype not in DTYPES:
             raise UserError(f"unknown dtype {dtype!r}: {near_name(dtype, DTYPES)}")
-        return cls(tokens, max_length, causal, dtype)  # type: ignore[arg-type]
+        return cls(tokens, int(max_length), causal, dtype)  # type: ignore[arg-type]
 
     @property
     def torch_dtype(self) -> torch.dtype:
@@ -106,7 +114,7 @@ class Domain:
     def refuse(self, sequence: list[Value]) -> None:
         """Raise UserError for a sequence that is not in the domain."""
         if not sequence:
-            raise UserError("the input is empty, and a program has a value only where a token is: give at least one.")
+            raise UserError("the input has 0 tokens, and the program is read a token at a time: give it one at least.")
         if len(sequence) > self.max_length:
             raise UserError(
                 f"the input has {len(sequence)} tokens, and the program is compiled for 1 to {self.max_length}: "
@@ -115,6 +123,6 @@ class Domain:
         for token in sequence:
             if token not in self.vocabulary:
                 names = [shown(known) for known in self.vocabulary]
-                raise UserError(
-                    f"the token {token!r} is not in the program's vocabulary: {near_name(str(token), names)}"
-                )
+                like = next((known for known in self.vocabulary if shown(known) == shown(token)), None)
+                near = near_name(str(token), names) if like is None else f"did you mean {like!r}?"
+                raise UserError(f"the token {token!r} is not in the program's vocabulary: {near}")

@@ -77,9 +77,7 @@ def score_error(dimensions: tuple[Dimension, ...], domain: Domain, *, rounding_a
         exact = query.error(domain) == 0.0 and key.error(domain) == 0.0
         grids.append(query.grid * key.grid if exact and query.grid and key.grid else None)
     known = [grid for grid in grids if grid is not None]
-    if len(known) == len(grids) and (
-        not known or (size / min(known) < domain.whole and min(known) >= domain.smallest)
-    ):
+    if len(known) == len(grids) and (not known or (size / min(known) < domain.whole and min(known) >= domain.smallest)):
         return 0.0
     carried = sum(dimension.carried_error(domain) for dimension in dimensions)
     return (0.0 if rounding_alone else carried) + (len(dimensions) + 4) * (

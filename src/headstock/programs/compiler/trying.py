@@ -3,14 +3,16 @@
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from headstock.errors import UserError
 from headstock.programs.compiler.certificate import Certificate, every_sequence
 from headstock.programs.compiler.domain import Domain
+from headstock.programs.compiler.selection import leaves_of
 from headstock.programs.interpreter import Reading
-from headstock.programs.values import Value, shown
+from headstock.programs.nodes import Aggregate, Expression, Map, Select, Selector, Width
+from headstock.programs.values import Value, applied, shown
 
 if TYPE_CHECKING:
     from headstock.programs.compiled import Compiled
@@ -19,6 +21,8 @@ SECONDS = 0.5
 """What comparing the whole domain may take, where nobody asks for it."""
 TOGETHER = 256
 """Sequences that a model reads at a time."""
+TIMES = 16
+"""How often a function is asked the same when a model and its program differ."""
 MOST_SHOWN = 30
 """Tokens that a sentence shows."""
 MOST_SEQUENCES = 2_000_000
@@ -68,6 +72,7 @@ def compare_outputs(compiled: "Compiled", readings: Iterable[Reading]) -> None:
         for reading, values in zip(together, given, strict=True):
             right = reading[compiled.program.output]
             if values != right:
+                _refuse_unsteady(compiled.program.output, reading)
                 raise UserError(_differs(compiled, reading.tokens, values, right))
 
 
@@ -88,6 +93,7 @@ def compare_numbers(compiled: "Compiled", readings: list[Reading]) -> float:
             for place, (value, number) in enumerate(zip(reading[found.node], held.tolist(), strict=True)):
                 error = abs(number - float(found.form.codes[value]))
                 if not error <= found.form.error:
+                    _refuse_unsteady(compiled.program.output, reading)
                     raise UserError(
                         f"{compiled.program.name} is not certified: {found.node.said} is off by {error:.1e} at "
                         f"position {place} of {_text(reading.tokens)}, and its bound is {found.form.error:.1e}; this "
@@ -95,6 +101,34 @@ def compare_numbers(compiled: "Compiled", readings: list[Reading]) -> float:
                     )
                 worst = max(worst, error)
     return worst
+
+
+def _refuse_unsteady(output: Expression, reading: Reading) -> None:
+    """Raise UserError for a function of the program that gives another value each time, such as chance or a count."""
+    waiting: list[Expression | Selector] = [output]
+    seen: list[Expression | Selector] = []
+    while waiting:
+        node = waiting.pop()
+        if any(node is known for known in seen):
+            continue
+        seen.append(node)
+        waiting += node.inputs
+        waiting += [node.selector, *leaves_of(node.selector)] if isinstance(node, (Aggregate, Width)) else []
+    for node in seen:
+        if isinstance(node, Map):
+            given = set(zip(*(reading[part] for part in node.arguments), strict=True))
+            function = node.function
+        elif isinstance(node, Select):
+            given = set(product(reading[node.keys], reading[node.queries]))
+            function = node.predicate
+        else:
+            continue
+        for values in given:
+            if len({applied(function, values, node) for _ in range(TIMES)}) > 1:
+                raise UserError(
+                    f"{node.said} gives one value of {', '.join(map(repr, values))} now and another then: let it "
+                    f"depend on what it is given alone."
+                )
 
 
 def _differs(compiled: "Compiled", sequence: Sequence[Value], given: list[Value], right: list[Value]) -> str:

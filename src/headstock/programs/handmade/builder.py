@@ -19,6 +19,7 @@ import torch
 from headstock.errors import UserError, near_name
 from headstock.model.transformer import Transformer
 from headstock.programs.blueprint import Blueprint, Columns, Head, Layer, Reading, Unit
+from headstock.programs.blueprint.fitting import is_whole
 
 Written = Mapping[str, float] | str
 """Columns and how much of each."""
@@ -89,8 +90,8 @@ class Builder:
 
     def place(self, position: int, holds: Written) -> Self:
         """Say what a position's embedding holds, in place of what was said before; then all positions need it said."""
-        call, context = f"place({position}, ...)", self._blueprint.context
-        if not 0 <= position < context:
+        call, context = f"place({position!r}, ...)", self._blueprint.context
+        if not is_whole(position) or not 0 <= position < context:
             raise UserError(f"{call}: the context is {context}: choose a position from 0 to {context - 1}.")
         places, holds = self._blueprint.places, _written(holds, call)
         if places is not None:
@@ -110,7 +111,7 @@ class Builder:
         writes: Written | Sequence[Written],
     ) -> Self:
         """Add a head to a layer, or to a new one on top: see `Head` for what the four are."""
-        call = f"head({layer}, {name!r}, ...)"
+        call = f"head({layer!r}, {name!r}, ...)"
         head = Head(
             name,
             looks_for=tuple(_reading(one, call) for one in _listed(looks_for)),
@@ -123,14 +124,14 @@ class Builder:
 
     def unit(self, layer: int, reads: Number, writes: Written, *, name: str = "") -> Self:
         """Add a ReLU unit to a layer, or to a new one on top."""
-        call = f"unit({layer}, ...)"
+        call = f"unit({layer!r}, ...)"
         unit = Unit(_reading(reads, call), _written(writes, call), name)
         old = self._layer(layer, call)
         return self._put(call, layer, replace(old, units=(*old.units, unit)))
 
     def adds(self, layer: int, constants: Written, *, by: Literal["feed-forward", "heads"] = "feed-forward") -> Self:
         """Say what constants a layer adds at every position, by the output bias of its feed-forward or of its heads."""
-        call = f"adds({layer}, ...)"
+        call = f"adds({layer!r}, ...)"
         if by not in ("feed-forward", "heads"):
             raise UserError(f"{call}: by is {by!r}: choose 'feed-forward' or 'heads'.")
         old, added = self._layer(layer, call), _written(constants, call)
@@ -170,7 +171,7 @@ class Builder:
 
     def _layer(self, index: int, call: str) -> Layer:
         layers = self._blueprint.layers
-        if not 0 <= index <= len(layers):
+        if not is_whole(index) or not 0 <= index <= len(layers):
             there = "is 1 layer" if len(layers) == 1 else f"are {len(layers)} layers"
             known = "" if not layers else "0, or " if len(layers) == 1 else f"0 to {len(layers) - 1}, or "
             raise UserError(f"{call}: there {there} yet: choose {known}{len(layers)} for a new one.")
@@ -184,12 +185,12 @@ class Builder:
 
 
 def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, Mapping | str | Reading) else list(given)
+    return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def _reading(given: object, call: str) -> Reading:
     if isinstance(given, Reading):
-        return Reading(dict(given.columns), given.constant)
+        return Reading(_copied(given.columns), given.constant)
     return Reading(_written(given, call))
 
 

@@ -14,6 +14,8 @@ from headstock.programs.values import Value
 
 def written(value: Value) -> Any:
     """Give a value as JSON. Raises UserError for one of a kind that a file has no form for."""
+    if isinstance(value, str) and value != value.encode(errors="ignore").decode():
+        raise UserError(f"the word {value!r} is half a character, which no file can hold: give another in its place.")
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, Fraction):
