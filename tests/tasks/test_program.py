@@ -146,10 +146,8 @@ def test_the_card_gives_a_row_with_its_values_and_what_guessing_is_worth() -> No
         ("program,vocab=aab", "the vocabulary has 'a' twice"),
         ("program,vocab=a,,,,b", "has an empty word: write words by commas"),
         ("program,name=fraction-of-previous", "different numbers, which a model says as one logit and not as a token"),
-        (
-            "program,name=addition,digits=1,length=5",
-            "the input has [67] tokens, and the program is compiled for 1 to 5",
-        ),
+        ("program,name=addition,digits=1,length=6", "6 tokens have no room for a sum and its answer.*of 7 or more"),
+        ("program,name=addition,vocab=ab", "addition,digits=3 ends by '.', which is not of the vocabulary 'ab'"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_sentence(spec: str, said: str) -> None:

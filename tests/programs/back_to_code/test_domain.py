@@ -46,6 +46,8 @@ def test_all_tokens_are_read_but_the_start_token_where_no_alphabet_is_given() ->
         ({"names": "aab"}, "2 of them different"),
         ({"longest": 5}, "choose from 1 to 4"),
         ({"longest": 0}, "choose from 1 to 4"),
+        ({"longest": 1.5}, "longest=1.5 tokens do not fit.*choose from 1 to 4"),
+        ({"longest": "3"}, "longest='3' tokens do not fit"),
         ({"longest": 4, "start": 0}, "after the start token: choose from 1 to 3"),
         ({"longest": 2, "overflow": "slide"}, "leave longest out"),
         ({"overflow": "slid"}, "choose 'refuse' or 'slide'"),

@@ -120,5 +120,6 @@ def test_a_weight_that_the_dtype_cannot_hold_is_refused(weight, spelt):
 
 
 def test_a_model_of_whole_numbers_is_refused():
-    with pytest.raises(UserError, match="weights cannot be int64"):
-        any_blueprint(3).build(torch.int64)
+    for dtype in (torch.int64, torch.float8_e4m3fn, "float32"):
+        with pytest.raises(UserError, match="weights cannot be .*: choose torch.float32"):
+            any_blueprint(3).build(dtype)

@@ -190,7 +190,7 @@ def _listed(given: Any) -> list[Any]:
 
 def _reading(given: object, call: str) -> Reading:
     if isinstance(given, Reading):
-        return Reading(_copied(given.columns), given.constant)
+        return Reading(_written(given.columns, call), given.constant)
     return Reading(_written(given, call))
 
 
