@@ -181,6 +181,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="times that each is compiled")
     parser.add_argument("--json", action="store_true", help="print JSON, infinite margins as null")
     asked = parser.parse_args()
+    if asked.turns < 1:
+        parser.error("--turns must be at least 1")
     torch.set_num_threads(1)
     rows, refused = [], []
     for program in asked.programs:

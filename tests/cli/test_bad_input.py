@@ -193,7 +193,7 @@ def test_a_saved_model_that_sees_the_answer_is_not_scored(headstock: Headstock, 
     task = hs.tasks.get("crossing")
     hs.save(hs.build("softmax,causal=false", vocab_size=task.vocab_size, context=task.context), "both-ways")
     said = headstock("eval", "both-ways", "--task", "crossing")
-    assert "causal=false sees the very tokens that it would be asked to foretell" in said.complaint
+    assert "both-ways has causal=false and sees the very tokens that crossing has it foretell" in said.complaint
 
 
 def test_a_truncated_or_foreign_checkpoint_is_refused(headstock: Headstock, here: Path) -> None:

@@ -98,6 +98,21 @@ def test_matching_and_settings_leave_a_saved_arm_as_it_is(folder: Path) -> None:
     plan = make_plan(asked("softmax", folder, match="params"))
     assert plan.tasks[0].arms[1].model == load(folder).config
     assert "still unlike softmax's" in plan.matching()[0]
+    assert "nothing was made equal, for saved models stay as they are" in plan.matching()[0]
+    plan = make_plan(asked("softmax", "sigmoid", folder, match="flops"))
+    assert "made equal by feed-forward widths: softmax 32, sigmoid 32; " in plan.matching()[0]
+    assert "counter" not in plan.matching()[0].partition(";")[0]
+
+
+def test_nothing_is_judged_of_two_arms_that_no_seed_changes(folder: Path, tmp_path: Path) -> None:
+    model = load(folder)
+    model.unembed.weight.data *= 2
+    save(model, tmp_path / "louder")
+    frozen = [f"{place},frozen=true" for place in (folder, tmp_path / "louder")]
+    with pytest.raises(UserError, match=r"counter \(frozen\) and louder \(frozen\) are both frozen, so that no seed"):
+        make_plan(asked(*frozen, "softmax"))
+    assert len(make_plan(asked("softmax", *frozen)).tasks[0].arms) == 3
+    assert len(make_plan(asked(frozen[0])).tasks[0].arms) == 1
 
 
 def test_a_frozen_arm_is_neither_tuned_nor_timed(folder: Path) -> None:
@@ -116,7 +131,7 @@ def test_two_arms_that_are_always_right_are_told_apart_by_nothing(folder: Path, 
     other.model.unembed.weight.data *= 2  # type: ignore[union-attr]
     other.model.unembed.bias.data *= 2  # type: ignore[union-attr, operator]
     save(other.model, tmp_path / "louder")
-    request = asked(f"{folder},frozen=true", f"{tmp_path / 'louder'},frozen=true", seeds=8)
+    request = asked(folder, tmp_path / "louder", seeds=8, lr=1e-9, steps=1)
     found = run_comparison(request, out=tmp_path / "found", jobs=1)
     assert not any(verdict.claim for verdict in found.verdicts)
     assert (tmp_path / "found" / "report.html").exists()
@@ -150,6 +165,7 @@ def test_a_folder_is_told_from_a_mixer(folder: Path, tmp_path: Path, monkeypatch
         ("{folder},frozn=true", "is a saved model, whose shape is its own, so it has no key 'frozn': did you mean"),
         ("{folder},n_layers=2", "so it has no key 'n_layers'"),
         ("{folder},frozen=maybe", "frozen is 'maybe' in .*: write true or false"),
+        ("{folder},frozen=true,frozen=false", "frozen is given twice in .*: give it once"),
         ("{folder}/nowhere", "there is no folder .*/nowhere: give that of a saved model"),
         ("{folder}/..", "holds no model: give a folder that headstock compile"),
     ],

@@ -1,5 +1,7 @@
 """A compiled model is trained further, and what is frozen of it stays as it is, bit for bit."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -177,7 +179,8 @@ def test_a_source_of_other_tokens_or_longer_rows_is_refused(induction: Compiled)
     for spec in ("program,name=induction,length=7", "program,name=induction,length=6,vocab=ab"):
         with pytest.raises(UserError, match="make the task program of the same program, vocabulary and length"):
             p.fine_tune(induction, tasks.parse(spec), HARD)
-    with pytest.raises(UserError, match=r"noise is -0\.1: give 0 or more"):
-        p.fine_tune(induction, tasks.parse(SPEC), HARD, noise=-0.1)
+    for noise in (-0.1, math.inf, math.nan):
+        with pytest.raises(UserError, match=rf"noise is {noise}: give 0 or more"):
+            p.fine_tune(induction, tasks.parse(SPEC), HARD, noise=noise)
     with pytest.raises(UserError, match="the two models have another shape"):
         p.moved(induction, p.compile(p.zoo.hist, max_length=6, causal=True).model)

@@ -43,17 +43,19 @@ def test_a_row_is_right_as_a_whole_or_not_at_all() -> None:
     assert whole_rows(untrained, task) < 0.2
 
 
-def test_what_noise_takes_and_training_gives_back_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NOISE", 0.003)
-    for steps, lr in ((1, 1e-30), (60, 3e-4)):
-        monkeypatch.setattr(module, "MENDING", TrainingConfig(steps=steps, lr=lr, weight_decay=0, evaluate_every=steps))
+def test_training_that_takes_more_than_it_gives_back_ends_below_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this order: noise that nothing mends, noise that training mends, no noise, and no noise but a harmful rate."""
+    claim = next(claim for claim in STUDY.claims if "gives back" in claim.says)
+    for noise, steps, lr, half_of_it in ((0.003, 1, 1e-30, False), (0.003, 60, 3e-4, True), (0.0, 1, 1e-30, True),
+                                         (0.0, 20, 0.01, False)):  # fmt: skip
+        mending = TrainingConfig(steps=steps, lr=lr, weight_decay=0, evaluate_every=steps)
+        monkeypatch.setattr(module, "NOISE", noise)
+        monkeypatch.setattr(module, "MENDING", mending)
         found = of_mended(SHORT, Opened("hist-mended", 0, "quick")).figures
-        assert found["noisy"] < 0.95
-        assert (found["mended"] == 0) == (steps == 1)
-        assert found["accuracy"] == pytest.approx(found["noisy"] + found["mended"] * (1 - found["noisy"]))
-    monkeypatch.setattr(module, "NOISE", 0.0)
-    monkeypatch.setattr(module, "MENDING", TrainingConfig(steps=1, lr=1e-30, weight_decay=0, evaluate_every=1))
-    assert of_mended(SHORT, Opened("hist-mended", 0, "quick")).figures["mended"] == 1
+        assert (found["noisy"] < 0.95) == bool(noise)
+        assert found["half_way"] == (1 + found["noisy"]) / 2
+        assert (claim.ours.of({"hist-mended": found}) >= claim.at_least) == half_of_it
+        assert (found["accuracy"] == found["noisy"]) == (steps == 1)
 
 
 def test_dropout_is_all_that_its_row_adds() -> None:

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headstock import programs as p
 from headstock.errors import UserError
 from headstock.programs.back_to_code import Function, machine
 from headstock.programs.back_to_code.domain import Domain
@@ -135,6 +136,8 @@ def test_a_model_that_sees_ahead_foretells_nothing() -> None:
         machine(lively("softmax", causal=False))
     with pytest.raises(UserError, match="a str is no model"):
         machine("aab")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="a Compiled is more than a function: give its model"):
+        machine(p.compile(p.zoo.ab, max_length=2))  # type: ignore[arg-type]
 
 
 def test_a_model_is_left_as_it_was() -> None:

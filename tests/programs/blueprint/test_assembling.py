@@ -121,5 +121,5 @@ def test_a_weight_that_the_dtype_cannot_hold_is_refused(weight, spelt):
 
 def test_a_model_of_whole_numbers_is_refused():
     for dtype in (torch.int64, torch.float8_e4m3fn, "float32"):
-        with pytest.raises(UserError, match="weights cannot be .*: choose torch.float32"):
+        with pytest.raises(UserError, match=r"weights cannot be .*: choose torch\.float32"):
             any_blueprint(3).build(dtype)

@@ -45,7 +45,7 @@ def _head(**changes):
         ({"tied": True, "logits": (Reading({"x": 1}), Reading({"x": 1}))}, "the logit of 'b' reads something else"),
         ({"tied": True, "logits": (Reading({"x": 1}, 1.0), Reading({"y": 1}))}, "the logit of 'a' reads something"),
         ({"biases": "never"}, "biases is 'never': choose 'always'"),
-        ({"d_head": 0}, "d_head is 0: give at least 1"),
+        ({"d_head": 0}, "d_head is 0: give a whole number, at least 1"),
         ({"tokens": ({"x": 1}, {"z": 1})}, "token 'b' holds column 'z', which is not there: choose one of x, y"),
         ({"places": ({"xx": 1}, {})}, "position 0 holds column 'xx', .* did you mean 'x'"),
         ({"logits": (Reading({"x": 1}), Reading({"z": 1}))}, "the logit of 'b' reads column 'z'"),

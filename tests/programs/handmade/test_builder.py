@@ -73,7 +73,10 @@ def test_a_number_can_be_spelt_in_three_ways_alone_or_in_a_list(spelt, reads):
             r"^head\(0, 'h', ...\): 3 is no weights",
         ),
         (lambda m: m.head(0, "h", looks_for=3, offers=[], carries=[], writes=[]), "3 is no weights"),
-        (lambda m: m.head("0", "h", looks_for=[], offers=[], carries=[], writes=[]), r"^head\('0', 'h', ...\): there is"),
+        (
+            lambda m: m.head("0", "h", looks_for=[], offers=[], carries=[], writes=[]),
+            r"^head\('0', 'h', ...\): there is",
+        ),
         (lambda m: m.unit(0, Reading(["a"]), {}), r"^unit\(0, ...\): \['a'\] is no weights"),
         (lambda m: m.unit(1.0, "a", "b"), r"^unit\(1.0, ...\): there is 1 layer yet: choose 0"),
         (lambda m: m.place("0", "a"), r"^place\('0', ...\): the context is 8: choose a position from 0 to 7"),
