@@ -51,7 +51,7 @@ class Function:
                 self.module.train(was_training)
 
 
-def function_of(model: Transformer | Function) -> Function:
+def function_of(model: object) -> Function:
     """Give the function that a model is. Raises UserError for anything that is neither model nor Function."""
     if isinstance(model, Function):
         return model
