@@ -40,7 +40,7 @@ def test_positions_tell_whether_a_key_is_always_there_and_alone(causal: bool) ->
     simplify = Simplifying(values)
 
     def known(selector: p.Selector) -> tuple[bool, bool]:
-        leaves = simplify.conjunction(simplify._selector(selector), p.indices).leaves
+        leaves = simplify.selectors.conjunction(simplify._selector(selector), p.indices).leaves
         return always_picks(leaves, values), picks_one_at_most(leaves, values)
 
     assert known(p.select(p.indices, p.indices)) == (True, True)

@@ -152,7 +152,7 @@ class Values:
         """Whether its sources have few enough combinations to go through them all."""
         return self.count(self.sources(node)) <= MOST_POINTS
 
-    def together(self, parts: Sequence[Expression]) -> set[tuple[Value, ...]]:
+    def together(self, parts: Sequence[Expression]) -> list[tuple[Value, ...]]:
         """Give the combinations of values that several expressions can have at one position.
 
         All that really occur; where there are too many combinations of sources, each part is taken by itself.
@@ -165,10 +165,10 @@ class Values:
                     f"{parts[-1].said} is a function of {count:,} combinations of values, too many to go through: "
                     f"declare a smaller max_length or vocabulary, or work on fewer sequences at a time."
                 )
-            return set(product(*(self[part] for part in parts)))
+            return list(product(*(self[part] for part in parts)))
         where = {source: place for place, source in enumerate(sources)}
         held = [(self.table(part), [where[source] for source in self.sources(part)]) for part in parts]
-        return {tuple(given) for _, given in self._looked_up(sources, held)}
+        return list(dict.fromkeys(tuple(given) for _, given in self._looked_up(sources, held)))
 
     def _looked_up(
         self, sources: tuple[Expression, ...], parts: list[tuple[dict[tuple[Value, ...], Value], list[int]]]

@@ -28,16 +28,20 @@ class Interned:
 
     def __init__(self) -> None:
         self._known: dict[Hashable, Any] = {}
-        self._key_of: dict[int, Hashable] = {}
+        self._number: dict[int, int] = {}
 
     def node(self, node: Node) -> Node:
         """Give the one node that says what this one says; its parts are interned already."""
         key = self._key(node)
         held = self._known.setdefault(key, node)
-        self._key_of[id(held)] = key
+        self._number.setdefault(id(held), len(self._number))
         if isinstance(held, Expression) and isinstance(node, Expression) and not held.given_name:
             object.__setattr__(held, "given_name", node.given_name)
         return held  # type: ignore[no-any-return]
+
+    def number(self, node: Any) -> int:
+        """Say as the how manyth a node came: an order that is the same in every process."""
+        return self._number[id(node)]
 
     def _key(self, node: Any) -> Hashable:
         def of(part: Any) -> Hashable:

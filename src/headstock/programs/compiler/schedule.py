@@ -48,7 +48,7 @@ def scheduled(plan: Plan, output: Affine) -> Schedule:
     return Schedule(heads, units, in_order, last_read, n_layers)
 
 
-def _needed(plan: Plan, output: Affine) -> set[Quantity]:
+def _needed(plan: Plan, output: Affine) -> dict[Quantity, None]:
     makers: dict[Quantity, list[Affine]] = {}
     for head in plan.heads:
         scores = [side for dimension in head.dimensions for side in (dimension.query, dimension.key)]
@@ -57,13 +57,13 @@ def _needed(plan: Plan, output: Affine) -> set[Quantity]:
     for unit in plan.units:
         for made in unit.writes:
             makers.setdefault(made, []).append(unit.reads)
-    needed: set[Quantity] = set()
+    needed: dict[Quantity, None] = {}  # in an order that is the same in every process
     waiting = list(output.terms)
     while waiting:
         quantity = waiting.pop()
         if quantity in needed:
             continue
-        needed.add(quantity)
+        needed[quantity] = None
         waiting += [read for affine in makers.get(quantity, ()) for read in affine.terms]
     return needed
 

@@ -1,23 +1,25 @@
 """From all that can be said to the little that is built: constants folded, counts and choices of single keys alone.
 
-width(a | ~b)          counts of conjunctions, added and subtracted
-sum of values          a count for each value, or for each binary digit, times what it is worth
-max, min               the best key, scored by the value itself
-f(best of values)      the best of f(values), where f of a token or a position costs nothing
-width(everything)      the length, or in causal mode the position and one
+What becomes what:
+
+    width(a | ~b)          counts of conjunctions, added and subtracted (conjoining.py)
+    sum of values          a count for each value, or for each binary digit, times what it is worth
+    max, min               the best key, scored by the value itself
+    f(best of values)      the best of f(values), where f of a token or a position costs nothing
+    width(everything)      the length, or in causal mode the position and one
 """
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import permutations
 from typing import Any
 
 from headstock.errors import UserError
+from headstock.programs.compiler.conjoining import Conjoining
 from headstock.programs.compiler.infer import Values
 from headstock.programs.compiler.interning import Interned, Node
-from headstock.programs.compiler.selection import always_picks, holds, picks_one_at_most, refuse_looking_ahead
+from headstock.programs.compiler.selection import always_picks, picks_one_at_most, refuse_looking_ahead
 from headstock.programs.nodes import (
     Aggregate,
     And,
@@ -36,8 +38,6 @@ from headstock.programs.nodes import (
 )
 from headstock.programs.values import Value, applied, is_number
 
-MOST_TERMS = 64
-"""Conjunctions that one selector is taken apart into."""
 MOST_CLASSES = 6
 """Different values of a sum that are counted one by one; of more, their binary digits are."""
 
@@ -50,7 +50,7 @@ class Simplifying:
         self.names = names or {}
         """What to call expressions, by their ids."""
         self.known = Interned()
-        self._conjunctions: dict[frozenset[int], Conjoined] = {}
+        self.selectors = Conjoining(values, self.known, self.mapped)
         self.became: dict[int, tuple[Expression, Expression]] = {}
         """Each node as it was written, by its id, with what it became."""
 
@@ -158,116 +158,10 @@ class Simplifying:
             refuse_looking_ahead(selector, self.values, node.said)
         return selector
 
-    def _terms(self, selector: Selector, node: Expression) -> dict[frozenset[Select], int]:
-        """Write a selector's indicator as a sum of conjunctions with whole coefficients, by 1 − a and a·b."""
-        match selector:
-            case Select():
-                fixed = self._fixed(selector)
-                if fixed is not None:
-                    return {frozenset(): 1} if fixed else {}
-                if selector.predicate is operator.ne:
-                    equal = self._node(replace(selector, predicate=operator.eq, written="=="))
-                    return _minus({frozenset(): 1}, {frozenset([equal]): 1})
-                return {frozenset([selector]): 1}
-            case And():
-                return self._times(self._terms(selector.left, node), self._terms(selector.right, node), node)
-            case Or():
-                left, right = self._terms(selector.left, node), self._terms(selector.right, node)
-                return _minus(_plus(left, right), self._times(left, right, node))
-            case Not(of=Select() as leaf) if self._fixed(leaf) is None and leaf.predicate not in (
-                operator.eq,
-                operator.ne,
-            ):
-                return {frozenset([self._opposite(leaf)]): 1}
-            case Not():
-                return _minus({frozenset(): 1}, self._terms(selector.of, node))
-        raise AssertionError(selector)
-
-    def _times(self, a: dict[Any, int], b: dict[Any, int], node: Expression) -> dict[frozenset[Select], int]:
-        product: dict[frozenset[Select], int] = {}
-        for left, times in a.items():
-            for right, more in b.items():
-                together = self._consistent(left | right)
-                if together is not None:
-                    product = _plus(product, {together: times * more})
-        if len(product) > MOST_TERMS:
-            raise UserError(
-                f"{node.said} has a selector of {len(product)} parts, more than {MOST_TERMS}: put what it compares "
-                f"together by map() first, or count in two steps."
-            )
-        return product
-
-    def _consistent(self, leaves: frozenset[Select]) -> frozenset[Select] | None:
-        """Leave out a comparison that another of the same two implies; None where two of them never hold together."""
-        kept = set(leaves)
-        for a, b in permutations(leaves, 2):
-            if a.keys is b.keys and a.queries is b.queries and {a, b} <= kept:
-                pairs = list(self._pairs(a))
-                held = [holds(b, key, query) for key, query in pairs if holds(a, key, query)]
-                if not any(held):
-                    return None
-                if all(held):
-                    kept.remove(b)
-        return frozenset(kept)
-
-    def _opposite(self, leaf: Select) -> Select:
-        return self._node(replace(leaf, predicate=_negation(leaf.predicate), written=f"not {leaf.written}"))
-
-    def _fixed(self, leaf: Select) -> bool | None:
-        """Whether a comparison is the same for all pairs of values."""
-        held = {holds(leaf, key, query) for key, query in self._pairs(leaf)}
-        return held.pop() if len(held) == 1 else None
-
-    def _pairs(self, leaf: Select) -> Iterator[tuple[Value, Value]]:
-        """Give the pairs of values that can meet: in causal mode of two positions only those that are seen."""
-        values = self.values
-        sides = [values.positional(side) for side in (leaf.keys, leaf.queries)]
-        if values.domain.causal and sides[0] is not None and sides[1] is not None:
-            return ((key, query) for place, query in enumerate(sides[1]) for key in sides[0][: place + 1])
-        return ((key, query) for key in values[leaf.keys] for query in values[leaf.queries])
-
-    def conjunction(self, selector: Selector, node: Expression) -> Conjoined:
-        """Give a selector as one conjunction: where it is none, of one comparison of all that it compares."""
-        literals = self._literals(selector)
-        if literals is None:
-            keys, queries, predicate = _joined(selector)
-            whole = Select(
-                self.mapped(_tuple, *keys, like=node, written="together"),
-                self.mapped(_tuple, *queries, like=node, written="together"),
-                predicate,
-                "a selector of several",
-                selector.place,
-            )
-            literals = frozenset([self._node(whole)])
-        return self.conjoined(literals, selector)
-
-    def conjoined(self, leaves: frozenset[Select], like: Selector) -> Conjoined:
-        """Give the one selector that is these comparisons together."""
-        key = frozenset(map(id, leaves))
-        if key not in self._conjunctions:
-            self._conjunctions[key] = Conjoined(tuple(sorted(leaves, key=lambda leaf: str(leaf.place))), like.place)
-        return self._conjunctions[key]
-
-    def _literals(self, selector: Selector) -> frozenset[Select] | None:
-        match selector:
-            case Select():
-                fixed = self._fixed(selector)
-                return frozenset() if fixed else None if fixed is False else frozenset([selector])
-            case And():
-                left, right = self._literals(selector.left), self._literals(selector.right)
-                return None if left is None or right is None else left | right
-            case Not(of=Select() as leaf) if self._fixed(leaf) is None:
-                return frozenset([self._opposite(leaf)])
-            case Not(of=Not() as inner):
-                return self._literals(inner.of)
-            case Not(of=Or() as either):
-                return self._literals(And(Not(either.left), Not(either.right)))
-        return None
-
     # Heads
 
     def _count(self, selector: Selector, node: Expression) -> Expression:
-        terms = self._terms(self._checked(selector, node), node)
+        terms = self.selectors.terms(self._checked(selector, node), node)
         total = self._linear([(self._width(leaves, selector, node), times) for leaves, times in terms.items()], node)
         self.values.restrict(total, 0, self.values.domain.max_length)
         return total
@@ -278,7 +172,7 @@ class Simplifying:
         if not leaves:
             index = self._node(Indices(node.place))
             return self.mapped(operator.add, index, self._constant(1, node), like=node, written="+")
-        return self._node(Width(self.conjoined(leaves, like), node.place))
+        return self._node(Width(self.selectors.conjoined(leaves, like), node.place))
 
     def _linear(self, terms: list[tuple[Expression, Any]], node: Expression) -> Expression:
         """Give a sum of expressions, each times a number."""
@@ -295,9 +189,9 @@ class Simplifying:
         selector = self._checked(self._selector(node.selector), node)
         if node.by == "sum" and not self._adds_one_at_most(selector):
             return self._sum(node, values, selector)
-        if not self._terms(selector, node):
+        if not self.selectors.terms(selector, node):
             return self._constant(node.default, node)
-        conjunction = self.conjunction(selector, node)
+        conjunction = self.selectors.conjunction(selector, node)
         score = None if node.score is None else self(node.score)
         ties = node.ties
         if node.by == "sum":
@@ -322,7 +216,7 @@ class Simplifying:
         return self._node(replace(node, selector=conjunction, values=values, by="best", score=score, ties=ties))
 
     def _adds_one_at_most(self, selector: Selector) -> bool:
-        literals = self._literals(selector)
+        literals = self.selectors.literals(selector)
         return literals is not None and picks_one_at_most(tuple(literals), self.values)
 
     def _as_number(self, values: Expression, node: Expression) -> Expression:
@@ -341,12 +235,12 @@ class Simplifying:
 
     def _sum(self, node: Aggregate, values: Expression, selector: Selector) -> Expression:
         self._numbers(node, values, "sum")
-        terms = self._terms(selector, node)
+        terms = self.selectors.terms(selector, node)
         parts: list[tuple[Expression, Any]] = []
         known = self.values[values]
         for worth, flag in self._classes(known, values, node):
             leaf = Select(flag, self._constant(True, node), operator.eq, "==", node.place)
-            fixed = self._fixed(self._node(leaf))
+            fixed = self.selectors.fixed(self._node(leaf))
             for leaves, times in terms.items():
                 chosen = leaves if fixed else leaves | {self._node(leaf)}
                 if fixed is not False:
@@ -404,57 +298,9 @@ def _digit(lowest: int, place: int) -> Callable[[Any], bool]:
     return set_
 
 
-@cache
-def _negation(predicate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
-    def opposite(key: Any, query: Any) -> bool:
-        return not predicate(key, query)
-
-    return opposite
-
-
 def _number(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
 def _choose(condition: Any, then: Any, otherwise: Any) -> Any:
     return then if condition else otherwise
-
-
-def _tuple(*values: Any) -> tuple[Any, ...]:
-    return values
-
-
-def _joined(selector: Selector) -> tuple[list[Expression], list[Expression], Callable[[Any, Any], bool]]:
-    """Give the keys and the queries of all comparisons, and one predicate of their tuples."""
-    keys: dict[Expression, int] = {}
-    queries: dict[Expression, int] = {}
-
-    def read(part: Selector) -> Callable[[Any, Any], bool]:
-        match part:
-            case Select():
-                k, q = keys.setdefault(part.keys, len(keys)), queries.setdefault(part.queries, len(queries))
-                return lambda key, query: holds(part, key[k], query[q])
-            case And():
-                left, right = read(part.left), read(part.right)
-                return lambda key, query: left(key, query) and right(key, query)
-            case Or():
-                left, right = read(part.left), read(part.right)
-                return lambda key, query: left(key, query) or right(key, query)
-            case Not():
-                inner = read(part.of)
-                return lambda key, query: not inner(key, query)
-        raise AssertionError(part)
-
-    predicate = read(selector)
-    return list(keys), list(queries), predicate
-
-
-def _plus(a: dict[Any, int], b: dict[Any, int]) -> dict[Any, int]:
-    total = dict(a)
-    for leaves, times in b.items():
-        total[leaves] = total.get(leaves, 0) + times
-    return {leaves: times for leaves, times in total.items() if times}
-
-
-def _minus(a: dict[Any, int], b: dict[Any, int]) -> dict[Any, int]:
-    return _plus(a, {leaves: -times for leaves, times in b.items()})
