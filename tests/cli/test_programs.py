@@ -171,7 +171,7 @@ def test_inspect_reads_a_program_with_its_start_token_in_sight(headstock: Headst
         (["compile", "hist", "--vocab", "a,,b", "-o", "x"], "--vocab 'a,,b' has an empty word"),
         (["compile", "hist", "--vocab", "", "-o", "x"], "the vocabulary is empty"),
         (["compile", "hist", "--vocab", "aa", "-o", "x"], "the vocabulary has 'a' twice"),
-        (["compile", "hist", "--max-length", "0", "-o", "x"], "max_length is 0: give 1 or more."),
+        (["compile", "hist", "--max-length", "0", "-o", "x"], "max_length is 0: give 1 or more"),
         (["compile", "hist", "--dtype", "float8", "-o", "x"], "--dtype cannot be 'float8'"),
         (["compile", "nowhere.py:hist", "-o", "x"], "there is no file nowhere.py"),
         (["run", "nowhere", "ab"], "there is no folder nowhere"),
