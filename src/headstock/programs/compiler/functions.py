@@ -145,7 +145,8 @@ class Functions:
         """Give every combination of values of the parts that can occur, and what the function makes of it."""
         if (node, parts) not in self._combined:
             values = self._of.values
-            if values.is_followed(node):
+            nested = any(len(values[part]) > 1 and id(part) not in set(map(id, parts)) for part in node.arguments)
+            if values.is_followed(node) and (nested or values.hang_together(parts)):
                 found = [(row[:-1], row[-1]) for row in values.together((*parts, node))]
             else:
                 known = set(values[node])

@@ -157,6 +157,9 @@ class Values:
 
         All that really occur; where there are too many combinations of sources, each part is taken by itself.
         """
+        apart = not self.hang_together(parts) and math.prod(len(self[part]) for part in parts) <= MOST_POINTS
+        if apart:  # each value of one meets each of the others: what they come from need not be gone through
+            return list(product(*(self[part] for part in parts)))
         sources = tuple(dict.fromkeys(source for part in parts for source in self.sources(part)))
         if self.count(sources) > MOST_POINTS:
             count = math.prod(len(self[part]) for part in parts)
@@ -210,13 +213,15 @@ class Values:
 
     def _of_map(self, node: Map) -> set[Value]:
         weights = getattr(node.function, "weights", None)
-        if weights is not None and not (self.is_followed(node) and self._hang_together(node.arguments)):
+        alone = len(self.sources(node)) == 1  # whose table is wanted later too
+        followed = self.is_followed(node) and (alone or self.hang_together(node.arguments))
+        if weights is not None and not followed:
             return self._of_sum(node, weights)
-        if self.is_followed(node):
+        if followed:
             return _alike(self.table(node).values(), node)
         return _alike((applied(node.function, given, node) for given in self.together(node.arguments)), node)
 
-    def _hang_together(self, parts: tuple[Expression, ...]) -> bool:
+    def hang_together(self, parts: Sequence[Expression]) -> bool:
         """Whether parts come from the same sources, or from the index and the length, which is larger."""
         sources = [source for part in parts for source in self.sources(part)]
         kinds = set(map(type, sources))
