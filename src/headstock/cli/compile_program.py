@@ -73,15 +73,15 @@ def compile_program(
 
 def vocabulary_of(written: str) -> list[str | int]:
     """Give the tokens that --vocab writes. Raises UserError for an empty one."""
-    if "," not in written or written == ",":
-        return list(written)
-    words = [word.strip() for word in written.split(",")]
-    if not all(words):
+    from headstock.programs.typed import typed_vocabulary
+
+    tokens = typed_vocabulary(written)
+    if tokens is None:
         raise UserError(
             f"--vocab {written!r} has an empty word: write words by commas, as in 1,2,3, and no comma among "
             f"characters; a program in a file can declare any vocabulary of its own."
         )
-    return [int(word) if word.removeprefix("-").isdecimal() else word for word in words]
+    return tokens
 
 
 def _refuse_file(folder: Path) -> None:

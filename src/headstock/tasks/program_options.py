@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 
 from headstock.errors import UserError, near_name
+from headstock.programs.typed import typed_vocabulary
 from headstock.tasks.options import Value, parts
 
 OWN = "own"
@@ -59,12 +60,10 @@ def _choices(line: str, known: Mapping[str, inspect.Parameter]) -> dict[str, obj
 def vocabulary_of(name: str, written: Value) -> list[str | int]:
     """Read a vocabulary: `abcd` is four characters, `1,2,3` whole numbers, `red,green` words."""
     text = str(written)
-    if "," not in text or text == ",":
-        return list(text)
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
+    tokens = typed_vocabulary(text)
+    if tokens is None:
         raise UserError(f"{name}={text!r} has an empty word: write words by commas, as in red,,green on one line.")
-    return [int(word) if word.removeprefix("-").isdecimal() else word for word in words]
+    return tokens
 
 
 def written_vocabulary(tokens: Sequence[str | int]) -> str:
