@@ -4,11 +4,10 @@ Whole numbers and fractions, never floats: a program means exactly what it says.
 """
 
 import numbers
+import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from headstock.errors import UserError
 
@@ -26,7 +25,7 @@ def canonical(value: Any, by: Any) -> Value:
         return value
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, np.bool_):
+    if _is_numpys_truth(value):
         return bool(value)
     if isinstance(value, numbers.Integral):
         return int(value)
@@ -51,6 +50,12 @@ def canonical(value: Any, by: Any) -> Value:
             f"None, or a tuple of them."
         )
     return value
+
+
+def _is_numpys_truth(value: Any) -> bool:
+    """See whether it is numpy's True or False, without an import of numpy that all who read a name would pay."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.bool_)
 
 
 def _said(by: Any) -> str:
