@@ -3,15 +3,14 @@
 Importing this, listing the tasks and refusing an unknown name cost no import of torch; making a task does.
 """
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from headstock.errors import UserError, near_name
-from headstock.tasks import corpora, program_options
-from headstock.tasks.options import Option, Value, parts, share, tokenizer_name, whole
+from headstock.tasks.listed import BY_NAME, Entry
+from headstock.tasks.options import Value, parts
 
 if TYPE_CHECKING:
     from headstock.tasks.base import Task
@@ -19,107 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "about", "get", "names", "parse"]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A task as it is listed: what it asks in a line, its options, and where the class is that makes it."""
-
-    name: str
-    summary: str
-    module: str
-    class_name: str
-    """Called with every option by keyword, read; the defaults are written here and nowhere else."""
-    options: tuple[Option, ...]
-    completed: Callable[[Mapping[str, Value]], Mapping[str, Value]] = dict
-    """Options as given → options whose names are all among these, what follows from others filled in."""
-
-
-_ENTRIES = {
-    entry.name: entry
-    for entry in (
-        Entry(
-            "text",
-            "predict the next token of real text (a named corpus, a file or a folder)",
-            "headstock.tasks.text",
-            "TextTask",
-            (
-                Option(
-                    "corpus",
-                    "python-docs",
-                    "python-docs, shakespeare, or the path of a text file or a folder of them",
-                    corpora.corpus_name,
-                    corpora.state_of,
-                ),
-                Option("tokenizer", "byte", "byte, char, or bpe:N with a vocabulary of N", tokenizer_name),
-                Option("context", 64, "tokens in a row", whole(1)),
-                Option("held_out", 0.1, "share of the text's characters, from its end, that is held out", share(0.5)),
-            ),
-        ),
-        Entry(
-            "crossing",
-            "say which of two nouns a pronoun meant, where only word order tells",
-            "headstock.tasks.crossing",
-            "Crossing",
-            (Option("held_out", 0.2, "share of the noun pairs, in order, that is held out", share(0.5)),),
-        ),
-        Entry(
-            "crossing-leaky",
-            "the same with animals that cross places, which a bag of words can answer: a control",
-            "headstock.tasks.crossing",
-            "LeakyCrossing",
-            (Option("held_out", 0.25, "share of the pairs of animal and place that is held out", share(0.5)),),
-        ),
-        Entry(
-            "repeats",
-            "say what comes next in a random sequence that comes again",
-            "headstock.tasks.repeats",
-            "Repeats",
-            (
-                Option("length", 32, "tokens of the longest sequence; rows are twice as long", whole(2)),
-                Option("vocabulary", 64, "different tokens", whole(2)),
-            ),
-        ),
-        Entry(
-            "program",
-            "say what a program of the zoo gives at every position of a random sequence",
-            "headstock.tasks.program",
-            "ProgramTask",
-            (
-                Option(
-                    "name",
-                    "hist",
-                    "a name of `headstock list programs`; the program's own choices are written as options too",
-                    program_options.program_name,
-                ),
-                Option("length", program_options.OWN, "tokens of a sequence; own is as the program says", whole(1)),
-                Option(
-                    "vocab",
-                    program_options.OWN,
-                    "the tokens: abcd is four characters, 1,,2,,3 whole numbers, red,,green words",
-                    program_options.vocabulary,
-                ),
-                Option(
-                    "causal",
-                    program_options.OWN,
-                    "whether a position sees only what stands before it; own is true where the program has that mode",
-                    program_options.yes_or_no,
-                ),
-            ),
-            program_options.completed,
-        ),
-    )
-}
-
-
 def names() -> list[str]:
     """Give the name of every task."""
-    return list(_ENTRIES)
+    return list(BY_NAME)
 
 
 def about(name: str) -> Entry:
     """Give a task's entry, without making the task; raises UserError for an unknown name."""
-    if name not in _ENTRIES:
-        raise UserError(f"there is no task {name!r}: {near_name(name, _ENTRIES)}")
-    return _ENTRIES[name]
+    if name not in BY_NAME:
+        raise UserError(f"there is no task {name!r}: {near_name(name, BY_NAME)}")
+    return BY_NAME[name]
 
 
 def get(name: str, /, **options: str | int | float) -> "Task":

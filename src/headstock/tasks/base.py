@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from headstock.tasks.tokenizers import Tokenizer
-from headstock.training.batch import Batch, Split
+from headstock.training.batch import Batch, Probe, Split
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,19 @@ class DataCard:
     """Sizes, versions and hashes of the data itself."""
     source: str
     content_hash: str
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Held-out rows with one question each, and what stands where: for who asks where a model looks for its answer.
+
+    inputs: int64 (row, time). queries: int64 (row,), the position whose prediction is the answer. spans: by name, as in
+    "answer", "other needles", "noise", bool (row, time); no position is in two of them, and none comes after its query.
+    """
+
+    inputs: Tensor
+    queries: Tensor
+    spans: Mapping[str, Tensor]
 
 
 class Task(ABC):
@@ -90,6 +103,14 @@ class Task(ABC):
     @abstractmethod
     def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
         """Give the fixed evaluation set as `BatchSource.evaluation` promises."""
+
+    def probes(self) -> Iterator[Probe]:
+        """Give a held-out set for each difficulty that the task knows of; none where it knows of none."""
+        return iter(())
+
+    def marks(self) -> Marks | None:
+        """Say where answers and distractions stand in held-out rows; None where an answer stands nowhere."""
+        return None
 
     def encode(self, text: str) -> list[int]:
         """Give the token ids of a text; raises UserError where a token is unknown."""

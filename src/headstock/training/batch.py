@@ -3,7 +3,7 @@
 Knows nothing of tasks, text or tokenizers: everything that trains or evaluates sees only these two.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -23,6 +23,18 @@ class Batch:
     inputs: Tensor
     targets: Tensor
     mask: Tensor
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A fixed held-out set of one difficulty, beside the one that a figure of merit is of: a depth, a length, an order.
+
+    at: what it is, by the name of each difficulty, as in {"depth": 0.25, "length": 64}; every probe of a source has the
+    same names. Nothing is ever trained on its rows.
+    """
+
+    at: Mapping[str, int | float | str]
+    batches: Iterable[Batch]
 
 
 class BatchSource(Protocol):

@@ -1,6 +1,7 @@
 """Scoring a model on a fixed set: every scored target once, so no figure depends on how the set is cut."""
 
 import math
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -12,19 +13,23 @@ from headstock.training.batch import Batch, BatchSource, Split
 from headstock.training.loss import CHUNK_NUMBERS
 
 
-@torch.no_grad()
 def evaluate(model: Transformer, source: BatchSource, split: Split = "held-out", *, size: int = 64) -> dict[str, float]:
-    """Give the metrics of a split: loss (nats a token), perplexity, accuracy (0 to 1), and bits_per_byte for text.
+    """Give the metrics of a split, as `score` does; bits_per_byte for text."""
+    return score(model, source.evaluation(split, size=size), source.bytes_per_token)
+
+
+@torch.no_grad()
+def score(model: Transformer, batches: Iterable[Batch], bytes_per_token: Tensor | None = None) -> dict[str, float]:
+    """Give loss (nats a token), perplexity, accuracy (0 to 1) and, where tokens stand for bytes, bits_per_byte.
 
     Sums run in float64 on the host. The model is put in evaluation mode and left as it was.
     """
     device = model.embed.weight.device
-    bytes_per_token = source.bytes_per_token
     nats, right, tokens, text_bytes = 0.0, 0, 0, 0.0
     was_training = model.training
     model.eval()
     try:
-        for batch in source.evaluation(split, size=size):
+        for batch in batches:
             losses_n, right_n = _score(model, batch, device)
             nats += losses_n.double().sum().item()
             right += int(right_n.sum())

@@ -15,9 +15,9 @@ import platform
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,9 +31,9 @@ from headstock.model.causality import refuse_looking_ahead
 from headstock.model.config import ModelConfig
 from headstock.model.kernels import kernel_that_ran
 from headstock.model.transformer import Transformer, build_from
-from headstock.training.batch import Batch, BatchSource
+from headstock.training.batch import Batch, BatchSource, Probe
 from headstock.training.config import TrainingConfig
-from headstock.training.evaluation import evaluate
+from headstock.training.evaluation import evaluate, score
 from headstock.training.loop import NonFiniteLoss, Progress, threads_set_to, train
 from headstock.training.optimiser import adamw
 from headstock.training.start import Start
@@ -53,6 +53,8 @@ class RunResult:
     metrics: dict[str, dict[str, float]]
     """By split ("held-out", "train"), at the end; empty for a failed run."""
     curve: list[dict[str, float]]
+    probes: list[dict[str, dict[str, Any]]] = field(default_factory=list)
+    """Of each probe what it is ("at") and its metrics, by name ("metrics"); empty where there was none."""
 
     @classmethod
     def read(cls, folder: Path) -> "RunResult | None":
@@ -93,14 +95,16 @@ def run(
     tokenizer: Vocabulary | None = None,
     may_look_ahead: bool = False,
     start: Start | None = None,
+    probes: Iterable[Probe] = (),
     on_progress: Callable[[Progress], None] | None = None,
 ) -> RunResult:
     """Train a model in `folder`, going on where an earlier call stopped; give the result, at once if it is there.
 
     `description` says what the run is, in JSON's terms. may_look_ahead: what is asked is no token of the row, so that a
-    model may see all of it. start: the saved model that it begins with; a frozen one takes no step. Raises UserError
-    where the folder holds another run, or a model looks ahead that may not, and lets KeyboardInterrupt pass once the
-    state is saved. A loss that is no number ends the run as failed.
+    model may see all of it. start: the saved model that it begins with; a frozen one takes no step. probes: what it is
+    scored on at the end, beside the source's splits. Raises UserError where the folder holds another run, or a model
+    looks ahead that may not, and lets KeyboardInterrupt pass once the state is saved. A loss that is no number ends the
+    run as failed.
     """
     _claim(folder, description)
     if (folder / "result.json").exists():
@@ -116,7 +120,7 @@ def run(
             refuse_looking_ahead(model, first.inputs[:1].to(device))
         write_json(folder / "environment.json", environment(model, first, training))
     if start is not None and start.frozen:
-        return _scored(folder, model, training, source)
+        return _scored(folder, model, training, source, probes)
     keeper = _Keeper(folder, model, optimiser)
     _write_curve(folder, progress.curve)
 
@@ -149,16 +153,25 @@ def run(
         return _finish(folder, progress, reason=str(error))
     held_out = {key: value for key, value in progress.curve[-1].items() if key not in ("step", "train_loss")}
     save(model, folder)
-    return _finish(folder, progress, metrics={"held-out": held_out, "train": evaluate(model, source, "train")})
+    metrics = {"held-out": held_out, "train": evaluate(model, source, "train")}
+    return _finish(folder, progress, metrics=metrics, probes=probed(model, probes))
 
 
-def _scored(folder: Path, model: Transformer, training: TrainingConfig, source: BatchSource) -> RunResult:
+def probed(model: Transformer, probes: Iterable[Probe]) -> list[dict[str, dict[str, Any]]]:
+    """Score a model on each probe, as `RunResult.probes` keeps it."""
+    return [{"at": dict(probe.at), "metrics": score(model, probe.batches)} for probe in probes]
+
+
+def _scored(
+    folder: Path, model: Transformer, training: TrainingConfig, source: BatchSource, probes: Iterable[Probe]
+) -> RunResult:
     """Score a model as it is: one entry in the curve, after no step."""
     with threads_set_to(training.threads):
         held_out, train_split = evaluate(model, source), evaluate(model, source, "train")
+        by_probe = probed(model, probes)
     progress = Progress(curve=[{"step": 0, "train_loss": train_split["loss"], **held_out}])
     save(model, folder)
-    return _finish(folder, progress, metrics={"held-out": held_out, "train": train_split})
+    return _finish(folder, progress, metrics={"held-out": held_out, "train": train_split}, probes=by_probe)
 
 
 @contextmanager
@@ -269,7 +282,12 @@ class _Keeper:
 
 
 def _finish(
-    folder: Path, progress: Progress, *, reason: str | None = None, metrics: dict[str, dict[str, float]] | None = None
+    folder: Path,
+    progress: Progress,
+    *,
+    reason: str | None = None,
+    metrics: dict[str, dict[str, float]] | None = None,
+    probes: list[dict[str, dict[str, Any]]] | None = None,
 ) -> RunResult:
     result = RunResult(
         status="finished" if reason is None else "failed",
@@ -278,6 +296,7 @@ def _finish(
         seconds_per_step=progress.seconds_per_step,
         metrics=metrics or {},
         curve=progress.curve,
+        probes=probes or [],
     )
     _write_curve(folder, result.curve)
     write_json(folder / "result.json", asdict(result))
