@@ -83,7 +83,7 @@ class DrawnTask(Task):
         """
 
     def identity(self, rows: Rows) -> Tensor:
-        """Give the tokens that tell a row from others, int64 (row, n); no held-out row shares them with a trained one."""
+        """Give the tokens that tell a row from others, int64 (row, n): held-out rows share them with no trained one."""
         return rows.inputs
 
     def finish(self) -> None:
