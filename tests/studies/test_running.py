@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from headstock.studies.figures import figure, perplexity
 from headstock.studies.plan import make_plan
 from headstock.studies.results import StudyResult
 from headstock.studies.running import run_study
+from headstock.studies.store import StudyStore
 from tests.studies.conftest import Again, Toy
 from tests.studies.toy import STUDY, TINY, biggest_weight
 
@@ -393,3 +395,31 @@ def test_a_cell_is_known_by_the_same_folder_as_ever() -> None:
         "crossing-average-seed0-86b3414f",
         "crossing-softmax-seed0-ad6d20af",
     ]
+
+
+def test_a_run_that_another_study_beside_it_finished_is_not_computed_again(toy: Toy, tmp_path: Path) -> None:
+    shutil.copytree(toy[1], tmp_path / "toy")
+    another = replace(STUDY, name="another", rows=tuple(replace(row, published={}) for row in STUDY.rows), claims=())
+    said: list[str] = []
+    result = run_study(another, out=tmp_path / "another", say=said.append, jobs=1)
+    assert sum("is the run in" in sentence for sentence in said) == 4
+    mine, theirs = result.row("softmax").runs[1], toy[0].row("softmax").runs[1]
+    assert (mine.folder, dict(mine.figures)) == (theirs.folder, dict(theirs.figures))
+    cell = tmp_path / "another" / mine.folder
+    assert (cell / "model.safetensors").read_bytes() == (toy[1] / theirs.folder / "model.safetensors").read_bytes()
+
+    fresh: list[str] = []
+    shutil.rmtree(tmp_path / "toy")
+    run_study(another, seeds=1, out=tmp_path / "another", fresh=True, say=fresh.append, jobs=1)
+    assert not any("is the run in" in sentence for sentence in fresh)  # not even from what it put aside itself
+
+
+def test_a_run_that_differs_in_a_choice_or_has_no_weights_is_not_taken(toy: Toy, tmp_path: Path) -> None:
+    shutil.copytree(toy[1], tmp_path / "toy")
+    another = replace(STUDY, name="another", rows=STUDY.rows[:2], claims=())
+    store = StudyStore(tmp_path / "another", make_plan(another, "quick", 1, None, "cpu"))
+    average, softmax = make_plan(another, "quick", 1, None, "cpu").cells(0)
+    (tmp_path / "toy" / "cells" / average.folder_name / "model.safetensors").unlink()
+    run = tmp_path / "toy" / "cells" / softmax.folder_name / "run.json"
+    run.write_text(run.read_text().replace('"steps": 4', '"steps": 5'))
+    assert [store.borrow(average), store.borrow(softmax)] == [None, None]

@@ -15,25 +15,36 @@ if TYPE_CHECKING:
 
 __all__ = ["study", "study_names"]
 
-_NAMES = (
-    "ladder",
-    "averages",
-    "scale",
-    "norm-placement",
-    "positions",
-    "cost",
-    "size",
-    "recurrence",
-    "crossing",
-    "parity",
-    "induction",
-    "compiled-vs-trained",
-)
+_MODULES = {
+    "ladder": "ladder",
+    "averages": "averages",
+    "scale": "scale",
+    "norm-placement": "norm_placement",
+    "positions": "positions",
+    "cost": "cost",
+    "size": "size",
+    "recurrence": "recurrence",
+    "crossing": "crossing",
+    "parity": "parity",
+    "induction": "induction",
+    "compiled-vs-trained": "compiled_vs_trained",
+    "diff-lm": "differential.lm",
+    "diff-ablations": "differential.ablations",
+    "diff-positions": "differential.positions",
+    "diff-needle": "differential.needle",
+    "diff-manyshot": "differential.manyshot",
+    "diff-outliers": "differential.outliers",
+    "diff-long": "differential.long",
+    "diff-scaling": "differential.scaling",
+    "diff-cost": "differential.cost",
+    "do-the-maps-differ": "differential.maps",
+    "diff-gradients": "differential.gradients",
+}
 
 
 def study_names() -> list[str]:
     """Give the name of every study."""
-    return [name for name in _NAMES if importlib.util.find_spec(_module_of(name)) is not None]
+    return [name for name in _MODULES if importlib.util.find_spec(_module_of(name)) is not None]
 
 
 def study(name: str) -> "Study":
@@ -56,7 +67,7 @@ def study(name: str) -> "Study":
 
 
 def _module_of(name: str) -> str:
-    return f"{__name__}.{name.replace('-', '_')}"
+    return f"{__name__}.{_MODULES[name]}"
 
 
 def _study_in(module: ModuleType, attribute: str, asked: str) -> "Study":

@@ -73,6 +73,8 @@ class Row:
     """What is measured of it beside the figures of its training."""
     published: Mapping[str, str] = field(default_factory=dict)
     """Figures as they were published, by the name of ours: printed beside it, letter for letter."""
+    steps_share: float = 1.0
+    """How much of the budget's steps it trains: 0.5 is half of them, as for an arm whose steps take twice as long."""
     threads: int | None = 1
     """Cores that measuring computes on: one, so that sums are the same everywhere; None leaves torch its own choice,
     as a measurement of time may want."""

@@ -48,4 +48,7 @@ def cell_of(study: Study, row: Row, budget: Budget, seed: int, device: str = "cp
         raise UserError(f"the study {study.name} has a setting {unread[0]!r} that nobody reads: {near}")
     model = config_of(row.variant, **{**shared_by_all(task), **for_model})
     training = TrainingConfig(**for_training, seed=seed)
+    if row.steps_share != 1:
+        steps = max(1, round(training.steps * row.steps_share))
+        training = TrainingConfig(**{**for_training, "steps": steps}, seed=seed)
     return StudyCell(row.name, task, model, training, device, mixer_source(model.mixer))

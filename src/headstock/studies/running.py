@@ -87,6 +87,9 @@ class _Running:
                         self._measure(row, seed, None)
             self._fetch_weights(jobs)
             cells: list[Cell] = [cell for seed in range(plan.seeds) for cell in plan.cells(seed)]
+            for cell in cells:
+                if there := self.store.borrow(cell):
+                    self.say(f"{cell.label} seed {cell.training.seed} is the run in {there}")
             run_cells(cells, self.store, jobs, self._counted(cells))
         except KeyboardInterrupt:
             self._write()

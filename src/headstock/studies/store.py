@@ -8,12 +8,14 @@ again/NAME/          a training that was repeated because its weights were neede
 study.json, report.html, README.md    derived, written anew as seeds come in
 """
 
+import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstock.checkpoints.files import is_left_behind, read_json, write_json
+from headstock.checkpoints.files import is_left_behind, read_json, write_atomically, write_json, written_together
 from headstock.comparison.plan import Cell
 from headstock.comparison.store import LOCK
 from headstock.errors import UserError
@@ -23,6 +25,8 @@ from headstock.studies.runs import with_plain_numbers, without_odd_numbers
 from headstock.training.run import RunResult
 
 WEIGHTS = "model.safetensors"
+OF_A_STUDY = ("figures.json", "result.json")
+"""What is not simply copied with a run: what another study measured, and what says that the run is whole."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class StudyStore:
 
     def __init__(self, folder: Path, plan: StudyPlan) -> None:
         self.folder = folder
+        self.study = plan.study.name
         held = held_plan(folder)
         if held is not None:
             _refuse_another(folder, held, plan)
@@ -57,6 +62,25 @@ class StudyStore:
     def is_over(self, cell: Cell) -> bool:
         """Say whether nothing is left to compute: a run whose process crashed is not over, and is tried again."""
         return (self.cell_folder(cell) / "result.json").exists()
+
+    def borrow(self, cell: Cell) -> Path | None:
+        """Copy a run that another study, in a folder beside this one, has finished; give where it was, else None.
+
+        It has to be the same run in every choice, and to have its weights.
+        """
+        if self.is_over(cell):
+            return None
+        described = json.loads(json.dumps(cell.description()))
+        for weights in sorted(self.folder.absolute().parent.glob(f"*/cells/*-{cell.folder_name[-8:]}/{WEIGHTS}")):
+            there, plan = weights.parent, weights.parents[2] / "plan.json"
+            needed = [plan, there / "result.json", there / "run.json"]
+            if not all(file.exists() for file in needed) or read_json(needed[2], "a run") != described:
+                continue
+            said = read_json(plan, "a plan")
+            if isinstance(said, dict) and said.get("study") not in (None, self.study):
+                _copied(there, self.cell_folder(cell))
+                return there
+        return None
 
     def result(self, cell: Cell) -> RunResult | None:
         """Give a run's result, be it that its process crashed; None where it has none yet."""
@@ -109,6 +133,15 @@ class Again:
     def is_over(self, cell: Cell) -> bool:
         """Say whether a repeated run has its weights."""
         return (self.cell_folder(cell) / WEIGHTS).exists()
+
+
+def _copied(there: Path, here: Path) -> None:
+    """Copy a run, its result last, for that says that the run is whole."""
+    with written_together(here) as beside:
+        for file in there.iterdir():
+            if file.name not in OF_A_STUDY:
+                shutil.copy2(file, beside)
+    write_atomically(here / "result.json", lambda beside: shutil.copy2(there / "result.json", beside))
 
 
 def default_folder(name: str, budget: str, steps: int | None) -> Path:

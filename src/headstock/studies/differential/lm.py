@@ -1,0 +1,91 @@
+"""Language modelling: both versions beside softmax at equal parameters, at equal operations, and in equal time."""
+
+from collections.abc import Iterator
+
+from headstock.pictures.picture import Picture
+from headstock.studies.base import Claim, Effort, Row, Study
+from headstock.studies.differential.beside import differences
+from headstock.studies.differential.paper import GAIN, PYTHON_DOCS, SETTINGS, SHAKESPEARE, SOURCE, STEPS, equal
+from headstock.studies.figures import figure
+from headstock.studies.results import StudyResult
+
+CORPORA = {"shakespeare": SHAKESPEARE, "python-docs": PYTHON_DOCS}
+VERSIONS = ("differential", "differential2")
+SLOWER = {"differential": 1.14, "differential2": 1.14}
+"""A training step's seconds beside softmax's, at equal parameters."""
+EQUAL = {"params": "parameters", "flops": "operations a token", "time": "time"}
+NAMES = {"differential": "Version 1", "differential2": "Version 2"}
+
+
+def arms() -> Iterator[tuple[str, str, str, float]]:
+    """Give each arm's name, what it is, its variant and the share of the steps that it trains."""
+    by = {how: equal(("softmax", *VERSIONS), how) for how in ("params", "flops")}
+    yield "softmax", "softmax attention", by["params"]["softmax"], 1.0
+    for version in VERSIONS:
+        yield f"{version}-params", f"{version}, as many parameters", by["params"][version], 1.0
+        if by["flops"][version] != by["params"][version]:
+            yield f"{version}-flops", f"{version}, as many operations a token", by["flops"][version], 1.0
+        yield f"{version}-time", f"{version}, as long a training", by["params"][version], 1 / SLOWER[version]
+
+
+def rows() -> Iterator[Row]:
+    """Give the arms on either corpus."""
+    for corpus, task in CORPORA.items():
+        for name, says, variant, share in arms():
+            yield Row(f"{name}-{corpus}", f"{corpus}: {says}", variant, task=task, steps_share=share)
+
+
+def claims() -> Iterator[Claim]:
+    """Say of each arm that it is better than softmax, as the paper says of the first version at equal parameters."""
+    there = {row.name for row in rows()}
+    for corpus in CORPORA:
+        for version in VERSIONS:
+            for how, words in EQUAL.items():
+                row = f"{version}-{how}-{corpus}"
+                if row not in there:
+                    continue
+                yield Claim(
+                    f"{NAMES[version]} loses less than softmax on {corpus} at equal {words}.",
+                    figure(row, "loss") - figure(f"softmax-{corpus}", "loss"),
+                    f"−{GAIN} with 1.4B parameters" if (version, how) == ("differential", "params") else "not measured",
+                    "below zero: how much a small model gains is not said",
+                    at_most=0.0,
+                    unit="nats a token",
+                )
+
+
+def pictures(result: StudyResult) -> list[Picture]:
+    """Give the loss of every arm less softmax's, a picture a corpus."""
+    drawn = []
+    for corpus in CORPORA:
+        pairs = {name: (f"{name}-{corpus}", f"softmax-{corpus}") for name, *_ in arms() if name != "softmax"}
+        drawn += differences(
+            result,
+            pairs,
+            "loss",
+            unit="nats a token more than softmax",
+            title=f"Held-out loss beside softmax's on {corpus}: below zero is better",
+            name=f"gains-{corpus}",
+        )
+    return drawn
+
+
+STUDY = Study(
+    name="diff-lm",
+    title="Differential attention as a language model",
+    asks="Does subtracting two softmax maps lower the loss of a small language model, and is the answer the same at "
+    "equal parameters, equal operations and equal time?",
+    source=f"{SOURCE}: language modelling, and the ablations' 3.062 against 3.087",
+    rows=tuple(rows()),
+    claims=tuple(claims()),
+    efforts={
+        "quick": Effort(5, {"steps": 100}),
+        "full": Effort(10),
+    },
+    settings={**SETTINGS, **STEPS},
+    figures=("loss", "bits_per_byte", "parameters"),
+    choices=(
+        "Two blocks of width 64, 1,000 steps of 16 rows of 128 tokens: what ten seeds of every arm can be had for.",
+    ),
+    pictures=pictures,
+)
