@@ -22,6 +22,25 @@ def test_the_first_versions_is_one_a_layer_with_and_without_a_text() -> None:
         assert (found.by_head, found.by_token, found.quantiles) == (None, None, None)
 
 
+def test_where_each_pair_has_its_own_the_layers_is_their_mean() -> None:
+    model = Case("a head", "differential,lambdas=head").model()
+    expected = torch.stack([block.mixer.lambda_now() for block in model.blocks]).detach()
+    assert expected.shape == (2, 2)
+    for found in (lambda_values(model), lambda_values(model, some_ids())):
+        assert found.by_head is not None
+        close(found.by_head, expected)
+        close(found.by_layer, expected.mean(1))
+
+
+@pytest.mark.parametrize("fixed_at", [0.0, 0.3])
+def test_a_fixed_one_is_its_constant(fixed_at: float) -> None:
+    model = Case("fixed", f"differential,lambdas=fixed,lambda_init={fixed_at}").model()
+    for found in (lambda_values(model), lambda_values(model, some_ids())):
+        assert found.by_layer.tolist() == [fixed_at, fixed_at]
+        assert found.initial is not None
+        assert found.initial.tolist() == [fixed_at, fixed_at]
+
+
 def test_it_starts_near_its_constant() -> None:
     found = lambda_values(build("differential", **SIZES, n_layers=4))
     assert found.initial is not None

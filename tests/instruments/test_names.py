@@ -24,13 +24,20 @@ READING: dict[str, Callable[[hs.Transformer, Tensor], object]] = {
             "gradient_reach",
             "head_redundancy",
             "head_scores",
+            "head_sizes",
+            "hull",
             "lambda_values",
+            "lambdas_in_training",
             "logit_lens",
             "map_spectrum",
+            "near_zero_weights",
             "residual_spectrum",
             "score_statistics",
         )
     },
+    "attention_mass": lambda model, ids: hs.instruments.attention_mass(
+        model, ids, ids.new_zeros(ids.shape[:1]), {"answer": ids == 0}
+    ),
     "logit_attribution": lambda model, ids: hs.instruments.logit_attribution(model, ids, 0),
     "patch_heads": lambda model, ids: hs.instruments.patch_heads(model, ids, ids, (0, 1)),
     "patch_positions": lambda model, ids: hs.instruments.patch_positions(model, ids, ids, (0, 1)),

@@ -52,6 +52,37 @@ def test_measures_are_those_of_statistics(case: Case) -> None:
     assert sorted(one.name for one in found.scores) == sorted(scored)
 
 
+@every_mixer
+def test_the_table_of_all_layers_is_of_all_their_values(case: Case) -> None:
+    model, ids = case.model(), some_ids()
+    found = {one.name: one for one in activation_outliers(model, ids).over_all}
+    _, cache = model.run_with_cache(ids)
+    hidden = torch.cat([cache[f"blocks.{layer}.hook_resid_post"].flatten() for layer in (0, 1)])
+    agrees(found["hidden states"], hidden)
+    assert found["hidden states"].top[4].item() == pytest.approx(hidden.abs().sort(descending=True).values[99].item())
+    names = [name for name in model.hook_names() if "hook_attn_scores" in name]
+    assert ("attention logits" in found) == bool(names)
+    if names and case.variant != "uniform":
+        scores = torch.cat([cache[name][cache[name] > -math.inf] for name in names])
+        agrees(found["attention logits"], scores)
+        assert found["attention logits"].top[4].item() == pytest.approx(
+            scores.abs().sort(descending=True).values[99].item()
+        )
+
+
+def test_the_table_says_in_which_layer_the_largest_stands() -> None:
+    model = build("differential", **SIZES)
+    with planted(model, "blocks.1.attn.hook_attn_scores_2", (2, 0, 5, 3), -99.0):
+        scores, hidden = activation_outliers(model, some_ids()).over_all
+    assert (scores.name, hidden.name) == ("attention logits", "hidden states")
+    assert scores.where == {"layer": 1, "batch": 2, "head": 0, "query": 5, "key": 3}
+    assert scores.top[0] == 99
+    with planted(model, "blocks.0.hook_resid_post", (1, 4, 3), 1e4):
+        hidden = activation_outliers(model, some_ids()).over_all[1]
+    assert hidden.where["layer"] in (0, 1)  # the residual carries it on
+    assert (hidden.where["position"], hidden.where["dimension"]) == (4, 3)
+
+
 def test_an_outlier_is_found_where_it_was_planted() -> None:
     model = build("softmax", **SIZES)
     with planted(model, "blocks.1.hook_resid_pre", (1, 4, 3), -1e4):
@@ -80,7 +111,8 @@ def test_padding_counts_for_nothing(case: Case) -> None:
     with planted(model, "blocks.1.hook_resid_pre", (0, 1, 0), 1e4):
         padded = activation_outliers(model, ids, real=real)
     alone = activation_outliers(model, ids[:, 2:])
-    for ours, theirs in zip(padded.everything, alone.everything, strict=True):
+    some = (*padded.everything, *padded.over_all), (*alone.everything, *alone.over_all)
+    for ours, theirs in zip(*some, strict=True):
         torch.testing.assert_close(ours.top, theirs.top, rtol=0, atol=1e-9, equal_nan=True)
         assert ours.median == pytest.approx(theirs.median)
         assert ours.kurtosis == pytest.approx(theirs.kurtosis, nan_ok=True)
@@ -106,7 +138,14 @@ def test_outliers_draw_and_write_themselves(mixer: str) -> None:
     assert {row[0] for row in found.draw().table.rows} == labels.get(mixer, {"residual"})
     assert "<svg" in found._repr_html_()
     assert repr(found).splitlines()[0].split()[:3] == ["name", "top-1", "top-2"]
-    assert len(repr(found).splitlines()) == 1 + len(found.everything)
+    assert len(repr(found).splitlines()) == 1 + len(found.everything) + len(found.over_all)
+    kurtosis = found.draw("kurtosis")
+    assert kurtosis.title.startswith(
+        f"Kurtosis up to {max(one.kurtosis for one in found.everything if one.kurtosis > 0):.3g}"
+    )
+    assert "a Gaussian 3" in kurtosis.caption
+    with pytest.raises(UserError, match="kurtosis"):
+        found.draw("curtosis")
 
 
 def test_ratios_to_nothing_are_infinite_or_no_number() -> None:

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
+from scipy.stats import pearsonr
 from torch import Tensor
 
 from headstock.errors import UserError
@@ -89,6 +90,38 @@ def test_the_two_maps_of_a_pair_are_compared() -> None:
         assert found.map_overlap[0, 1].item() == pytest.approx(1 - sum(apart) / len(apart))
 
 
+@pytest.mark.parametrize("variant", ["differential", "differential2", "differential,window=4"])
+def test_the_correlation_of_the_two_maps_is_over_the_keys_that_a_query_sees(variant: str) -> None:
+    model, ids = Case("", variant).model(), some_ids()
+    found = head_redundancy(model, ids)
+    names = ["blocks.0.attn.hook_pattern_1", "blocks.0.attn.hook_pattern_2"]
+    _, cache = model.run_with_cache(ids, names)
+    one, other = (cache[name].detach()[:, 1] for name in names)
+    seen = one > 0
+    each = [
+        pearsonr(one[row, query][seen[row, query]].numpy(), other[row, query][seen[row, query]].numpy()).statistic
+        for row in range(len(one))
+        for query in range(2, one.shape[1])  # with two keys any two maps correlate wholly
+    ]
+    assert found.map_correlation is not None
+    assert found.map_correlation[0, 1].item() == pytest.approx(sum(each) / len(each))
+
+
+def test_maps_that_are_uniform_correlate_with_nothing() -> None:
+    model = Case("", "differential").model(torch.float32)
+    with torch.no_grad():
+        for mixer in (model.blocks[0].mixer, model.blocks[1].mixer):
+            mixer.query.weight[4:8] = 0.0  # the first pair's second map
+            mixer.query.weight[12:16] = -mixer.query.weight[8:12]
+            mixer.key.weight[12:16] = mixer.key.weight[8:12]  # the second pair's looks where the first does not
+    found = head_redundancy(model, some_ids())
+    assert found.map_correlation is not None
+    assert found.map_cosine is not None
+    assert found.map_correlation[:, 0].isnan().all()
+    assert (found.map_correlation[:, 1] < 0).all()
+    assert (found.map_cosine > 0).all()
+
+
 def test_a_pair_whose_maps_are_the_same_is_said_to_be() -> None:
     model = Case("", "differential").model()
     with torch.no_grad():
@@ -109,7 +142,7 @@ def test_padding_changes_nothing(case: Case, left: bool) -> None:
     ones = torch.ones_like(ids)
     real = torch.cat([padding, ones] if left else [ones, padding], dim=1).bool()
     alone, beside = head_redundancy(model, ids), head_redundancy(model, padded, real=real)
-    for what in ("cosine", "overlap", "outputs", "map_cosine", "map_overlap"):
+    for what in ("cosine", "overlap", "outputs", "map_cosine", "map_overlap", "map_correlation"):
         one, other = getattr(alone, what), getattr(beside, what)
         assert (one is None) == (other is None)
         if one is not None:

@@ -12,14 +12,21 @@ if TYPE_CHECKING:
     from headstock.instruments.ablation import ablate_heads, ablated
     from headstock.instruments.attribution import logit_attribution
     from headstock.instruments.composition import composition_scores
+    from headstock.instruments.convex_hull import hull
     from headstock.instruments.gradients import gradient_norms
+    from headstock.instruments.lambda_log import lambdas_in_training
     from headstock.instruments.lambdas import lambda_values
     from headstock.instruments.lens import logit_lens
     from headstock.instruments.looking_back import head_scores
     from headstock.instruments.losses import loss_by_position, loss_on_repeats
+    from headstock.instruments.mass import attention_mass
+    from headstock.instruments.near_zero import near_zero_weights
     from headstock.instruments.outliers import activation_outliers
+    from headstock.instruments.output_sizes import head_sizes
     from headstock.instruments.patching import patch_heads, patch_positions
     from headstock.instruments.patterns import attention_patterns
+    from headstock.instruments.quality import quantisation
+    from headstock.instruments.quantising import quantised
     from headstock.instruments.reach import gradient_reach
     from headstock.instruments.redundancy import head_redundancy
     from headstock.instruments.sharpness import score_statistics
@@ -30,22 +37,29 @@ __all__ = [
     "ablate_heads",
     "ablated",
     "activation_outliers",
+    "attention_mass",
     "attention_patterns",
     "composition_scores",
     "gradient_norms",
     "gradient_reach",
     "head_redundancy",
     "head_scores",
+    "head_sizes",
+    "hull",
     "inspected",
     "instrument_names",
     "lambda_values",
+    "lambdas_in_training",
     "logit_attribution",
     "logit_lens",
     "loss_by_position",
     "loss_on_repeats",
     "map_spectrum",
+    "near_zero_weights",
     "patch_heads",
     "patch_positions",
+    "quantisation",
+    "quantised",
     "residual_spectrum",
     "score_statistics",
 ]
@@ -53,11 +67,18 @@ __all__ = [
 _HOME = {
     "attention_patterns": "patterns",
     "inspected": "viewer",
+    "attention_mass": "mass",
     "score_statistics": "sharpness",
+    "near_zero_weights": "near_zero",
     "lambda_values": "lambdas",
+    "lambdas_in_training": "lambda_log",
     "map_spectrum": "spectrum",
+    "hull": "convex_hull",
+    "head_sizes": "output_sizes",
     "residual_spectrum": "spectrum",
     "activation_outliers": "outliers",
+    "quantised": "quantising",
+    "quantisation": "quality",
     "gradient_norms": "gradients",
     "gradient_reach": "reach",
     "loss_by_position": "losses",

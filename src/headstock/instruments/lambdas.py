@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from headstock.errors import UserError
-from headstock.instruments.passes import kept, look, undisturbed
+from headstock.instruments.passes import kept, lists, look, undisturbed
 from headstock.model.mixers.differential import Differential
 from headstock.model.mixers.differential2 import Differential2
 from headstock.model.transformer import Block, Transformer
@@ -22,11 +22,11 @@ class Lambdas:
     """λ of a differential model; by layer in version 1, by token and head in version 2."""
 
     by_layer: Tensor
-    """(layer,): λ, or its mean over real tokens and heads."""
+    """(layer,): λ, or its mean over heads and, in version 2, real tokens."""
     initial: Tensor | None
     """(layer,): version 1's λ_init, the constant that λ starts next to; None in version 2, which has none."""
     by_head: Tensor | None
-    """(layer, head): version 2's mean over real tokens; None in version 1, whose heads share one λ."""
+    """(layer, head): version 2's mean over real tokens, or the λ of each pair of version 1; None where they share."""
     quantiles: Tensor | None
     """(layer, head, 5): version 2's, over real tokens, at 5, 25, 50, 75 and 95 %."""
     by_token: Tensor | None
@@ -62,10 +62,10 @@ class Lambdas:
 def lambda_values(model: Transformer, ids: Tensor | None = None, *, real: Tensor | None = None) -> Lambdas:
     """Give how much of the second map is subtracted, by layer, or by token and head.
 
-    Version 1 (Ye et al., "Differential Transformer", 2024): λ is a number a layer and needs no ids; with them it is
-    read from a pass, as functions that wait in the model leave it. Version 2 (Ye et al., 2026): λ is read while
-    reading ids, (batch, time). Raises UserError for other mixers, and where ids are needed and not given, or hold no
-    token.
+    Version 1 (Ye et al., "Differential Transformer", 2024): λ is a number a layer, or a pair, and needs no ids; with
+    them it is read from a pass, as functions that wait in the model leave it. Version 2 (Ye et al., 2026): λ is read
+    while reading ids, (batch, time). Raises UserError for other mixers, and where ids are needed and not given, or hold
+    no token.
     """
     mixers = [block.mixer for block in model.blocks if isinstance(block, Block)]
     if mixers and all(isinstance(mixer, Differential) for mixer in mixers):
@@ -94,11 +94,13 @@ def lambda_values(model: Transformer, ids: Tensor | None = None, *, real: Tensor
 def _first_version(model: Transformer, ids: Tensor | None, real: Tensor | None) -> Lambdas:
     mixers = [block.mixer for block in model.blocks if isinstance(block, Block)]
     found: list[Tensor] = []
-    if ids is not None:
+    if ids is not None and lists(model, LAMBDA):  # which one map alone, λ being 0, does not show
         look(model, ids, {LAMBDA: lambda value, _: found.append(kept(value))}, real=real)
     else:
         with undisturbed(model):
             found = [kept(mixer.lambda_now()) for mixer in mixers if isinstance(mixer, Differential)]
     initial = [mixer.lambda_init for mixer in mixers if isinstance(mixer, Differential)]
-    by_layer = torch.stack(found)
-    return Lambdas(by_layer, by_layer.new_tensor(initial), by_head=None, quantiles=None, by_token=None)
+    stacked = torch.stack(found)
+    by_head = stacked if stacked.ndim == 2 else None
+    by_layer = stacked if by_head is None else by_head.mean(1)
+    return Lambdas(by_layer, by_layer.new_tensor(initial), by_head=by_head, quantiles=None, by_token=None)

@@ -25,16 +25,26 @@ def token_losses(model: Transformer, batch: Batch) -> Tensor:
 
     The model is taken as it is: put it at rest before.
     """
+    return token_scores(model, batch)[0]
+
+
+def token_scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Give what `token_losses` gives, and whether each target has the largest logit, bool; False where none counts."""
     device = model.embed.weight.device
     mask = batch.mask.to(device)
     x_nm, targets_n = model.hidden(batch.inputs.to(device))[mask], batch.targets.to(device)[mask]
     rows = max(1, CHUNK_NUMBERS // model.config.vocab_size)
     losses_bq = torch.zeros(batch.mask.shape, dtype=torch.float64)
+    right_bq = torch.zeros(batch.mask.shape, dtype=torch.bool)
     if len(x_nm):
-        pieces = zip(torch.split(x_nm, rows), torch.split(targets_n, rows), strict=True)
-        losses = [cross_entropy(wide(model.logits(x_cm)), targets_c, reduction="none") for x_cm, targets_c in pieces]
+        losses, rights = [], []
+        for x_cm, targets_c in zip(torch.split(x_nm, rows), torch.split(targets_n, rows), strict=True):
+            logits_cv = wide(model.logits(x_cm))
+            losses.append(cross_entropy(logits_cv, targets_c, reduction="none"))
+            rights.append(logits_cv.argmax(-1) == targets_c)
         losses_bq[batch.mask.cpu()] = torch.cat(losses).double().cpu()
-    return losses_bq
+        right_bq[batch.mask.cpu()] = torch.cat(rights).cpu()
+    return losses_bq, right_bq
 
 
 @dataclass(frozen=True)

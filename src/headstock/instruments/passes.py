@@ -113,7 +113,7 @@ def refuse_inference() -> None:
 
 def weights_are(model: Transformer) -> str:
     """Say what the mixer declares its weights to be: normalised, signed, unnormalised or none."""
-    return str(mixer_class(model.config.mixer).weights_are)
+    return str(mixer_class(model.config.mixer).weights_under(model.config))
 
 
 def visible_to(

@@ -15,6 +15,8 @@ from headstock.pictures.picture import Picture
 
 _MAPS = ("attn.hook_pattern_1", "attn.hook_pattern_2")
 _Z = "attn.hook_z"
+ROUNDING = 1e-5
+"""A map that varies by less than this part of itself is uniform but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,10 @@ class Redundancy:
     """float64 (layer, pair): cosine of the two maps that a differential head subtracts; None for other mixers."""
     map_overlap: Tensor | None
     """float64 (layer, pair): 1 less the Jensen-Shannon distance of these maps."""
+    map_correlation: Tensor | None
+    """float64 (layer, pair): Pearson's correlation of these maps over the keys that a query sees, mean of the queries
+    that see three or more and where neither map is uniform. All maps are positive, so that those which have nothing in
+    common have a cosine above 0, but no correlation."""
     tokens: int
     """How many tokens outputs are compared over."""
 
@@ -76,8 +82,12 @@ class Redundancy:
         """Give the means that there are, by what is compared."""
         whole = {"cosine of weights": self.cosine, "overlap of weights": self.overlap, "outputs (CKA)": self.outputs}
         alike = {name: self.by_layer(_SHORT[name]) for name, found in whole.items() if found is not None}
-        pairs = {"cosine of the two maps": self.map_cosine, "overlap of the two maps": self.map_overlap}
-        alike |= {name: found.mean(1) for name, found in pairs.items() if found is not None}
+        pairs = {
+            "two maps: cosine": self.map_cosine,
+            "two maps: overlap": self.map_overlap,
+            "two maps: correlation": self.map_correlation,
+        }
+        alike |= {name: found.nanmean(1) for name, found in pairs.items() if found is not None}
         depths = list(range(len(self.outputs)))
         return {name: (depths, means.tolist()) for name, means in alike.items() if bool(means.isfinite().any())}
 
@@ -124,7 +134,7 @@ def head_redundancy(
     visible = visible_to(model, ids, real, documents).expand(len(ids), -1, -1, -1)[:, 0]
     if not lists(model, _Z):
         raise UserError(f"{model.config.mixer} does not show its heads' outputs, attn.hook_z, so none are compared.")
-    compared = _Compared(visible.sum(-1) > 1, visible.any(-1), shares=weights_are(model) == "normalised")
+    compared = _Compared(visible, visible.sum(-1) > 1, visible.any(-1), shares=weights_are(model) == "normalised")
     at: dict[str, Look] = {_Z: compared.outputs_of}
     if lists(model, PATTERN):
         at[PATTERN] = compared.weights_of
@@ -140,6 +150,7 @@ def head_redundancy(
 class _Compared:
     """Sums of the layers seen so far."""
 
+    visible_bqk: Tensor
     queries_bq: Tensor
     """Those that see several keys."""
     tokens_bq: Tensor
@@ -163,6 +174,7 @@ class _Compared:
         one_hnk, other_hnk = self.first, self._rows(weights_bhqk)
         self._keep("map_cosine", (_unit(one_hnk) * _unit(other_hnk)).sum(-1).mean(-1))
         self._keep("map_overlap", _overlap(one_hnk, other_hnk))
+        self._keep("map_correlation", _correlation(one_hnk, other_hnk, self.visible_bqk[self.queries_bq]))
         self.first = None
 
     def outputs_of(self, z_bqhd: Tensor, layer: int) -> None:
@@ -176,7 +188,7 @@ class _Compared:
 
     def redundancy(self) -> Redundancy:
         stacked = {what: torch.stack(layers) for what, layers in self.found.items()}
-        optional = ("cosine", "overlap", "map_cosine", "map_overlap")
+        optional = ("cosine", "overlap", "map_cosine", "map_overlap", "map_correlation")
         return Redundancy(
             outputs=stacked["outputs"],
             tokens=int(self.tokens_bq.sum()),
@@ -203,3 +215,14 @@ def _overlap(one_nk: Tensor, others_hnk: Tensor) -> Tensor:
     halves = [torch.xlogy(x, x) - torch.xlogy(x, middle_hnk) for x in (one_nk, others_hnk)]
     bits_hn = sum(half.sum(-1) for half in halves) / 2 / torch.log(torch.tensor(2.0, dtype=torch.float64))
     return 1 - bits_hn.clamp(min=0, max=1).sqrt().mean(-1)
+
+
+def _correlation(one_hnk: Tensor, other_hnk: Tensor, visible_nk: Tensor) -> Tensor:
+    """Pearson's, over visible keys, mean of the rows that see three or more and vary: (head,)"""
+    count_n1 = visible_nk.sum(-1, keepdim=True)
+    apart = [(x - x.sum(-1, keepdim=True) / count_n1) * visible_nk for x in (one_hnk, other_hnk)]
+    varies = [
+        around.norm(dim=-1) > ROUNDING * x.norm(dim=-1) for around, x in zip(apart, (one_hnk, other_hnk), strict=True)
+    ]
+    found_hn = (_unit(apart[0]) * _unit(apart[1])).sum(-1)
+    return found_hn.masked_fill(~(varies[0] & varies[1] & (count_n1[:, 0] >= 3)), torch.nan).nanmean(-1)
