@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import headstock as hs
+from headstock.cli.by_difficulty import probes_table
 from tests.cli.conftest import TINY, Compared, Headstock, tiny_run, tree
 from tests.comparison.here import MIXERS
 
@@ -58,6 +59,40 @@ def test_scoring_gives_the_runs_own_figures_again(headstock: Headstock, here: Pa
     assert scored["metrics"] == trained["metrics"]
     alone = json.loads(headstock("eval", "run", "--split", "train", "--json").out)
     assert alone["metrics"] == {"train": trained["metrics"]["train"]}
+
+
+def test_a_run_and_its_scoring_show_each_difficulty_in_a_row(headstock: Headstock, here: Path) -> None:
+    said = tiny_run(headstock, "run", task="induction,length=8")
+    rows = said.out.partition("Held-out, by length\n")[2].splitlines()
+    assert rows[0].split() == ["length", "loss", "perplexity", "accuracy"]
+    assert [row.split()[0] for row in rows[1:5]] == ["8", "16", "32", "64"]
+    trained = json.loads(tiny_run(headstock, "run", "--json", task="induction,length=8").out)
+    assert [probe["at"] for probe in trained["probes"]] == [{"length": length} for length in (8, 16, 32, 64)]
+    assert rows[2].split()[3] == f"{trained['probes'][1]['metrics']['accuracy']:.4f}"
+    assert json.loads(headstock("eval", "run", "--json").out)["probes"] == trained["probes"]
+    assert "\n".join(rows[:5]) in headstock("eval", "run").out
+    assert json.loads(headstock("eval", "run", "--split", "train", "--json").out)["probes"] == []
+    assert "by length" not in headstock("eval", "run", "--split", "train").out
+
+
+def test_two_difficulties_are_shown_as_a_grid() -> None:
+    places = [(0.5, 64), (1.0, 64), (0.5, 128)]
+    probes = [
+        {"at": {"depth": depth, "length": length}, "metrics": {"loss": 9.0, "accuracy": place / 4}}
+        for place, (depth, length) in enumerate(places)
+    ]
+    assert probes_table(probes, "accuracy").splitlines() == [
+        "Held-out, by depth × length: accuracy",
+        "  depth \\ length      64     128",
+        "  0.5             0.0000  0.5000",
+        "  1               0.2500       —",
+    ]
+    assert probes_table([], "accuracy") == ""
+
+
+def test_a_task_without_difficulties_shows_none(headstock: Headstock, here: Path) -> None:
+    assert "by " not in tiny_run(headstock, "run").out
+    assert json.loads(headstock("eval", "run", "--json").out)["probes"] == []
 
 
 def test_a_model_may_be_scored_on_another_text(headstock: Headstock, here: Path) -> None:

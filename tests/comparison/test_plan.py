@@ -168,6 +168,7 @@ def test_seconds_a_step_are_measured_for_every_arm():
         ({"settings": (("lr", "3"),)}, "use --lr"),
         ({"settings": (("clip", "0"),)}, "clip='0' cannot be used"),
         ({"settings": (("clip", "1"), ("clip", "2"))}, "given twice"),
+        ({"settings": (("agreement_penalty", "0.1"),)}, "agreement_penalty=0.1 needs heads that subtract one map"),
         ({"seeds": 0}, "seeds=0"),
         ({"steps": -1}, "steps=-1"),
         ({"lr": 0}, "lr=0"),

@@ -55,7 +55,8 @@ def test_a_frozen_arm_is_one_run_without_steps_and_an_unfrozen_one_begins_where_
     assert {cell.folder for cell in still.cells} == {still.cells[0].folder}
     assert [cell.seed for cell in still.cells] == [0, 1, 2]
     assert all(cell.metrics["held-out"]["accuracy"] == 1 for cell in still.cells)
-    assert all(cell.steps_to_solve == 0 for cell in still.cells)
+    assert all(cell.steps_to_solve is None for cell in still.cells)
+    assert [entry["step"] for entry in still.cells[0].curve] == [0]
     assert still.steps == 0
     assert still.cost.seconds_per_step is None
     assert len({cell.folder for cell in moved.cells}) == 3
@@ -104,15 +105,25 @@ def test_matching_and_settings_leave_a_saved_arm_as_it_is(folder: Path) -> None:
     assert "counter" not in plan.matching()[0].partition(";")[0]
 
 
-def test_nothing_is_judged_of_two_arms_that_no_seed_changes(folder: Path, tmp_path: Path) -> None:
+def test_frozen_arms_are_held_against_a_trained_one_by_the_metric_and_against_each_other_without_a_test(
+    folder: Path, tmp_path: Path
+) -> None:
     model = load(folder)
-    model.unembed.weight.data *= 2
-    save(model, tmp_path / "louder")
-    frozen = [f"{place},frozen=true" for place in (folder, tmp_path / "louder")]
-    with pytest.raises(UserError, match=r"counter \(frozen\) and louder \(frozen\) are both frozen, so that no seed"):
-        make_plan(asked(*frozen, "softmax"))
-    assert len(make_plan(asked("softmax", *frozen)).tasks[0].arms) == 3
-    assert len(make_plan(asked(frozen[0])).tasks[0].arms) == 1
+    model.unembed.bias.data[-2] += 1e4  # type: ignore[union-attr, operator]
+    save(model, tmp_path / "stuck")
+    frozen = [f"{place},frozen=true" for place in (folder, tmp_path / "stuck")]
+    request = asked(*frozen, folder, lr=1e-9, steps=1)
+    assert make_plan(request).reach().first_level == pytest.approx(0.0475)
+    found = run_comparison(request, out=tmp_path / "found", jobs=1)
+    apart, judged = found.verdicts
+    assert (apart.kind, apart.p, apart.level, apart.interval, apart.claim) == ("fixed models", None, None, None, False)
+    assert "no seeds, so no interval. counter (frozen) solves the task and stuck (frozen) does not." in apart.sentence
+    assert (judged.test, judged.tests, judged.solved) == ("t-test against a fixed value", 1, (3, 3))
+    assert judged.interval_unit == "of the program's values"
+    assert not judged.claim
+    assert "steps" not in judged.sentence
+    only = make_plan(asked(*frozen)).reach()
+    assert (only.tests, only.sentences[0].partition(":")[0]) == (0, "Nothing is tested")
 
 
 def test_a_frozen_arm_is_neither_tuned_nor_timed(folder: Path) -> None:

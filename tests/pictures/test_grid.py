@@ -129,3 +129,9 @@ def test_a_grid_of_one_value_can_be_drawn(value, options):
 def test_a_grid_that_cannot_be_read_is_refused(values, rows, columns, said):
     with pytest.raises(UserError, match=said):
         heat(values, rows, columns, title="a", rows="layer", columns="head", unit="b")
+
+
+def test_grids_that_reach_to_one_value_share_a_scale():
+    values = [[0.25, 0.0], [0.0, 0.0]]
+    assert shares(drawn(values, reaches=0.5).drawing, 2)[0, 0] == shares(drawn([[0.5, 0.25], [0, 0]]).drawing, 2)[0, 1]
+    assert drawn(values, reaches=0.1).drawing == drawn(values).drawing

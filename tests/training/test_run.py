@@ -10,7 +10,9 @@ from headstock.checkpoints import native
 from headstock.errors import UserError
 from headstock.model.config import config_of
 from headstock.training import run as run_module
+from headstock.training.batch import Probe
 from headstock.training.config import TrainingConfig
+from headstock.training.evaluation import score
 from headstock.training.run import RunResult, interrupts_held_back, record_crash, run
 from tests.training.sources import Counting
 
@@ -212,3 +214,23 @@ def test_a_run_in_another_thread_leaves_signals_alone(tmp_path):
     thread.start()
     thread.join()
     assert results[0].status == "finished"
+
+
+def test_a_finished_run_says_how_it_does_at_each_difficulty(tmp_path):
+    held_out = list(Counting().evaluation())
+    probes = [Probe({"length": length}, [batch]) for length, batch in zip((3, 9), held_out, strict=False)]
+    result = _run(tmp_path / "run", probes=probes)
+    assert [probe["at"] for probe in result.probes] == [dict(probe.at) for probe in probes]
+    model = native.load(tmp_path / "run")
+    assert [probe["metrics"] for probe in result.probes] == [score(model, probe.batches) for probe in probes]
+    assert RunResult.read(tmp_path / "run") == result
+
+
+def test_a_result_from_before_there_were_probes_is_read_without_any(tmp_path):
+    result = _run(tmp_path / "run")
+    file = tmp_path / "run" / "result.json"
+    written = json.loads(file.read_text())
+    del written["probes"]
+    file.write_text(json.dumps(written))
+    assert RunResult.read(tmp_path / "run") == result
+    assert result.probes == []

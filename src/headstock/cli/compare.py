@@ -138,12 +138,12 @@ def _task(task: "TaskForecast") -> str:
     rows += [
         [
             arm.label + (" (floor)" if arm.floor else ""),
-            f"{arm.steps:,}",
+            f"{arm.steps:,}" if arm.steps else "not trained",
             f"{arm.d_ff:,}",
             f"{arm.parameters:,}",
             f"{arm.flops_per_token:,}",
             f"{arm.cache_bytes:,}",
-            f"{1000 * arm.seconds_per_step:.1f}",
+            f"{1000 * arm.seconds_per_step:.1f}" if arm.steps else "—",
         ]
         for arm in task.arms
     ]

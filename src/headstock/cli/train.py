@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from headstock.cli.by_difficulty import probes_table
 from headstock.cli.layout import columns, print_json, results_alone
 from headstock.cli.options import (
     AsJson,
@@ -78,6 +79,7 @@ def train(
                 "seconds_per_step": result.seconds_per_step,
                 "metrics": result.metrics,
                 "curve": result.curve,
+                "probes": result.probes,
             }
         )
     elif result.metrics:
@@ -85,6 +87,8 @@ def train(
             f"{cell.label} on {cell.task.spec}, {result.steps_done} steps, {1000 * result.seconds_per_step:.1f} ms each"
         )
         print(metrics_table(result.metrics))
+        if result.probes:
+            print(probes_table(result.probes, cell.task.primary.name))
         print(f"Run: {folder}")
     return 0 if result.status == "finished" else 1
 

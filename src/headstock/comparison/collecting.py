@@ -2,21 +2,26 @@
 
 import time
 from dataclasses import asdict
+from pathlib import Path
 from statistics import median
 
 import torch
 
 from headstock.checkpoints.files import read_json
 from headstock.checkpoints.native import load
+from headstock.comparison.difficulties import distinct, found_at
+from headstock.comparison.looking import mass_over_seeds
 from headstock.comparison.plan import ArmPlan, Cell, Plan, TaskPlan
-from headstock.comparison.results import ArmOnTask, Attention, CellResult, Comparison, Cost, TaskOutcome
+from headstock.comparison.results import ArmOnTask, Attention, CellResult, Comparison, Cost, OnProbe, TaskOutcome
 from headstock.comparison.statistics.hypotheses import ArmResult, TaskResult, steps_to_solve
 from headstock.comparison.statistics.verdicts import judge
 from headstock.comparison.store import Store
 from headstock.comparison.tuning import Rates, Tunings
 from headstock.errors import UserError
 from headstock.model.mixers import mixer_class, told_of
+from headstock.pictures.spreads import finite, spread_of
 from headstock.tasks.base import Task
+from headstock.training.run import RunResult
 
 LOSS_RESOLUTION = 1e-6
 """Bits or nats below which two mean losses in float32 do not differ."""
@@ -80,6 +85,8 @@ def _outcome(
                 cells=results,
                 attention=_attention(task, results, store),
                 tuning=tunings.get((task.spec, arm.label)),
+                probes=_on_probes(task, results[:1] if arm.frozen else results, store),
+                mass=mass_over_seeds(task, _folders(results[:1] if arm.frozen else results, store)),
             )
         )
     return TaskOutcome(
@@ -101,11 +108,9 @@ def _outcome(
 def _cell_result(on: TaskPlan, store: Store, cell: Cell, seed: int) -> CellResult:
     result = store.result(cell)
     assert result is not None, "every cell has a result once run_cells has returned"
-    curve_to_draw = result.curve
-    if cell.start is not None and cell.start.frozen:  # as it is to the end, which draws a level line
-        curve_to_draw = [*result.curve, *({**entry, "step": on.steps} for entry in result.curve)]
+    fixed = cell.start is not None and cell.start.frozen
     solved_after = None
-    if on.task.solved_at is not None and result.status == "finished":
+    if on.task.solved_at is not None and result.status == "finished" and not fixed:  # which has no steps to solve
         curve = [(int(entry["step"]), entry[on.task.primary.name]) for entry in result.curve]
         solved_after = steps_to_solve(curve, on.task.solved_at, on.task.primary.better)
     return CellResult(
@@ -115,7 +120,7 @@ def _cell_result(on: TaskPlan, store: Store, cell: Cell, seed: int) -> CellResul
         reason=result.reason,
         folder=str(store.cell_folder(cell).relative_to(store.folder)),
         metrics=result.metrics,
-        curve=curve_to_draw,
+        curve=result.curve,
         steps_to_solve=solved_after,
         seconds_per_step=result.seconds_per_step,
     )
@@ -163,6 +168,24 @@ def _attention(task: Task, results: list[CellResult], store: Store) -> Attention
     )
 
 
+def _folders(results: list[CellResult], store: Store) -> list[Path]:
+    return [store.folder / result.folder for result in results if result.status == "finished"]
+
+
+def _on_probes(task: Task, results: list[CellResult], store: Store) -> list[OnProbe]:
+    """Give the primary metric at each difficulty that a run of these was scored at; a run from before has none."""
+    runs = [RunResult.read(store.folder / result.folder) for result in results]
+    said = [[] if run is None else run.probes for run in runs]
+    found: list[OnProbe] = []
+    for at in distinct([probe["at"] for probes in said for probe in probes]):
+        scores = [found_at(probes, at) for probes in said]
+        values = [None if score is None else finite(score["metrics"].get(task.primary.name)) for score in scores]
+        spread = spread_of(values)
+        mean, deviation = (spread.mean, spread.deviation) if spread else (None, None)
+        found.append(OnProbe(at, values, mean, deviation))
+    return found
+
+
 def _task_result(on: TaskPlan, outcome: TaskOutcome) -> TaskResult:
     """Hand a task's figures to the statistics."""
     resolution = LOSS_RESOLUTION
@@ -184,6 +207,7 @@ def _task_result(on: TaskPlan, outcome: TaskOutcome) -> TaskResult:
                     cell.seed: cell.metrics["held-out"][outcome.metric] if cell.metrics else None for cell in arm.cells
                 },
                 steps_to_solve={cell.seed: cell.steps_to_solve for cell in arm.cells},
+                fixed=not arm.trained,
             )
             for arm in outcome.arms
         ],

@@ -23,6 +23,7 @@ from headstock.model.config import ModelConfig, config_of
 from headstock.model.mixers import mixer_class, mixer_source, told_of
 from headstock.tasks import parse
 from headstock.tasks.base import Task, hash_of
+from headstock.training.agreement import refuse_penalty
 from headstock.training.config import TrainingConfig
 from headstock.training.start import Start
 
@@ -176,8 +177,9 @@ class Plan:
         """Say what can be claimed with it."""
         arms = self.tasks[0].arms
         floors = [arm.label for arm in arms if arm.floor]
+        fixed = [arm.label for arm in arms if arm.frozen]
         solvable = {on.label: on.task.solved_at is not None for on in self.tasks}
-        return what_can_be_claimed([arm.label for arm in arms], floors, solvable, self.request.seeds, look)
+        return what_can_be_claimed([arm.label for arm in arms], floors, solvable, self.request.seeds, look, fixed=fixed)
 
     def matching(self) -> list[str]:
         """Say what was made equal and what still differs; tasks of which the same holds share a sentence."""
@@ -245,7 +247,6 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
             if task.causal:
                 refuse_bidirectional(config)
             sizes(config)  # builds it, and holds what it says it trains against what it does train
-    _refuse_fixed(labels, starts)
     as_saved = [label for label, start in zip(labels, starts, strict=True) if start is not None]
     configs = matched(labels, configs, request.match, as_saved=as_saved)
     _refuse_twins(labels, configs, starts, "" if request.match == "none" else " once they are matched")
@@ -263,7 +264,8 @@ def _on_task(request: Request, label: str, task: Task, labels: list[str]) -> Tas
     )
     every = EVERY_WHEN_SOLVABLE if task.solved_at is not None else -(-steps // EVALUATIONS)
     plan = TaskPlan(label, task, arms, steps, min(every, steps))
-    Plan(request, (plan,)).training(plan, arms[0], 0, request.lr)  # refuses bad settings before anything runs
+    for arm in arms:  # refuses bad settings before anything runs
+        refuse_penalty(arm.model, Plan(request, (plan,)).training(plan, arm, 0, request.lr))
     return plan
 
 
@@ -284,16 +286,6 @@ def _refuse_twins(
     for one, other in combinations(range(len(made)), 2):
         if made[one] == made[other]:
             raise UserError(f"{labels[one]} and {labels[other]} are the same model{when}: name it once.")
-
-
-def _refuse_fixed(labels: Sequence[str], starts: Sequence[Start | None]) -> None:
-    """Raise UserError where an arm and the baseline are frozen: their seeds are one run, of which nothing is judged."""
-    frozen = [label for label, start in zip(labels, starts, strict=True) if start is not None and start.frozen]
-    if len(frozen) > 1 and frozen[0] == labels[0]:
-        raise UserError(
-            f"{frozen[0]} and {frozen[1]} are both frozen, so that no seed changes the difference between them and no "
-            f"verdict can be made of it: name an arm that is trained first, or one frozen arm alone to see its score."
-        )
 
 
 def _each(arms: Sequence[ArmPlan], figure: Callable[[ArmPlan], int]) -> str:

@@ -3,7 +3,7 @@
 Every field is JSON's, so a Comparison can be written to a file and read back whole.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +62,46 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class OnProbe:
+    """The primary metric of one arm at one difficulty, on held-out rows."""
+
+    at: dict[str, int | float | str]
+    """What the difficulty is, by name: a depth, a length, an order."""
+    values: list[float | None]
+    """One a run, in the order of the runs, and one in all of a fixed model; None where a run has none."""
+    mean: float | None
+    deviation: float | None
+    """Standard deviation from seed to seed; None for fewer than two."""
+
+
+@dataclass(frozen=True)
+class SpanMass:
+    """How much an arm looks at one kind of place, averaged over heads, layers and rows."""
+
+    span: str
+    """As the task marks it: "answer", "noise"; "elsewhere" is what it marks as nothing."""
+    shares: list[float | None]
+    """Share of Σ|w|, one a model; None where no head weighs anything."""
+    mean: float | None
+    deviation: float | None
+    """Standard deviation from seed to seed; None for fewer than two."""
+    sum: float | None
+    """Σw, in which negative weights subtract, mean over models."""
+    uniform: float
+    """What a uniform average would put there."""
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Where the models of an arm look from the question of held-out rows, as `instruments.attention_mass` gives it."""
+
+    spans: list[SpanMass]
+    rows: int
+    weights_are: str
+    """normalised, signed or unnormalised, as the mixer declares."""
+
+
+@dataclass(frozen=True)
 class Tuning:
     """The learning rates one arm was tried at, on seeds that are not reported."""
 
@@ -84,6 +124,15 @@ class ArmOnTask:
     cells: list[CellResult]
     attention: Attention | None
     tuning: Tuning | None
+    probes: list[OnProbe] = field(default_factory=list)
+    """One a difficulty that the task knows of, in the task's order."""
+    mass: Mass | None = None
+    """None where the task marks no answer, and where the mixer has no weights."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether it took a step; one that took none is a fixed model, the same run for all seeds."""
+        return self.steps > 0
 
 
 @dataclass(frozen=True)

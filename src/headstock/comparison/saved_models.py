@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headstock.checkpoints.native import load
 from headstock.comparison.fitting import refuse_misfit
+from headstock.comparison.statistics.sentences import listed
 from headstock.errors import UserError, near_name
 from headstock.model.config import ModelConfig
 from headstock.model.mixers import mixer_names
@@ -118,9 +119,9 @@ def told_of_frozen(labels: Sequence[str]) -> str:
     """Say what the seeds of frozen arms are; empty where there are none."""
     if not labels:
         return ""
-    named = " and ".join(labels)
-    are = "is one run" if len(labels) == 1 else "are one run each"
+    named = listed(labels)
+    are, it = ("is one run", "it is") if len(labels) == 1 else ("are one run each", "each is")
     return (
-        f"{named} {are}, scored and not trained: with every seed it is the same, so a difference from it varies with "
-        f"the other arm's seeds alone."
+        f"{named} {are}, scored and not trained: with every seed {it} the same, so a difference from a trained arm "
+        f"varies with that arm's seeds alone, and there are no steps to solve, no learning and no seconds of training."
     )

@@ -43,6 +43,7 @@ def train_cell(cell: Cell, folder: Path, on_progress: Callable[[Progress], None]
             tokenizer=cell.task.tokenizer,
             may_look_ahead=not cell.task.causal,
             start=cell.start,
+            probes=cell.task.probes(),
             on_progress=on_progress,
         )
 

@@ -78,6 +78,7 @@ def _do(job: dict[str, Any], say: Any) -> None:
         tokenizer=task.tokenizer,
         may_look_ahead=not task.causal,
         start=Start(**job["start"]) if job["start"] else None,
+        probes=task.probes(),
         on_progress=on_progress,
     )
     say(event="done", status=result.status, reason=result.reason)

@@ -42,6 +42,7 @@ def heat(
     signed: bool | None = None,
     zero: bool = True,
     root: bool = False,
+    reaches: float | None = None,
     missing: str = "no value",
     caption: str = "",
     name: str = "",
@@ -51,7 +52,8 @@ def heat(
 
     `rows` and `columns` name the axes, `unit` what is shaded. `signed` shades apart what lies above and below 0 (None:
     where there is anything below); otherwise the scale begins at 0, or with zero=False at the smallest value. With
-    `root` the shade grows with the square root, as many small weights ask for. A cell that is not finite is struck out,
+    `root` the shade grows with the square root, as many small weights ask for. The scale reaches to the largest value,
+    or at least to `reaches`, for several grids with one scale. A cell that is not finite is struck out,
     and `missing` says what that means. `says` is read aloud in place of the title.
 
     Raises UserError where labels and values do not fit together, where there is nothing to draw, or more than 128
@@ -61,7 +63,7 @@ def heat(
     known = [value for row in values for value in row if math.isfinite(value)]
     if signed is None:
         signed = min(known, default=0.0) < 0
-    scale = scale_of(known, signed=signed, zero=zero, root=root)
+    scale = scale_of(known if reaches is None else [*known, reaches], signed=signed, zero=zero, root=root)
     sheet = _Sheet(
         values,
         [elided(label, 16) for label in row_labels],

@@ -31,6 +31,7 @@ from headstock.model.causality import refuse_looking_ahead
 from headstock.model.config import ModelConfig
 from headstock.model.kernels import kernel_that_ran
 from headstock.model.transformer import Transformer, build_from
+from headstock.training.agreement import refuse_penalty
 from headstock.training.batch import Batch, BatchSource, Probe
 from headstock.training.config import TrainingConfig
 from headstock.training.evaluation import evaluate, score
@@ -102,10 +103,11 @@ def run(
 
     `description` says what the run is, in JSON's terms. may_look_ahead: what is asked is no token of the row, so that a
     model may see all of it. start: the saved model that it begins with; a frozen one takes no step. probes: what it is
-    scored on at the end, beside the source's splits. Raises UserError where the folder holds another run, or a model
-    looks ahead that may not, and lets KeyboardInterrupt pass once the state is saved. A loss that is no number ends the
-    run as failed.
+    scored on at the end, beside the source's splits. Raises UserError where the folder holds another run, a model looks
+    ahead that may not, or agreement is to cost what the model does not have, and lets KeyboardInterrupt pass once the
+    state is saved. A loss that is no number ends the run as failed.
     """
+    refuse_penalty(model_config, training)
     _claim(folder, description)
     if (folder / "result.json").exists():
         done = RunResult.read(folder)
@@ -154,12 +156,14 @@ def run(
     held_out = {key: value for key, value in progress.curve[-1].items() if key not in ("step", "train_loss")}
     save(model, folder)
     metrics = {"held-out": held_out, "train": evaluate(model, source, "train")}
-    return _finish(folder, progress, metrics=metrics, probes=probed(model, probes))
+    return _finish(folder, progress, metrics=metrics, probes=probed(model, probes, source.bytes_per_token))
 
 
-def probed(model: Transformer, probes: Iterable[Probe]) -> list[dict[str, dict[str, Any]]]:
-    """Score a model on each probe, as `RunResult.probes` keeps it."""
-    return [{"at": dict(probe.at), "metrics": score(model, probe.batches)} for probe in probes]
+def probed(
+    model: Transformer, probes: Iterable[Probe], bytes_per_token: torch.Tensor | None = None
+) -> list[dict[str, dict[str, Any]]]:
+    """Score a model on each probe, as `RunResult.probes` keeps it; bytes_per_token as its source has them."""
+    return [{"at": dict(probe.at), "metrics": score(model, probe.batches, bytes_per_token)} for probe in probes]
 
 
 def _scored(
@@ -168,7 +172,7 @@ def _scored(
     """Score a model as it is: one entry in the curve, after no step."""
     with threads_set_to(training.threads):
         held_out, train_split = evaluate(model, source), evaluate(model, source, "train")
-        by_probe = probed(model, probes)
+        by_probe = probed(model, probes, source.bytes_per_token)
     progress = Progress(curve=[{"step": 0, "train_loss": train_split["loss"], **held_out}])
     save(model, folder)
     return _finish(folder, progress, metrics={"held-out": held_out, "train": train_split}, probes=by_probe)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from headstock.comparison.results import CellResult, Comparison, Tuning
+from tests.comparison.report.difficulties import with_difficulties, with_holes
 from tests.comparison.report.example import comparison, plain, text
 
 LONG = "./examples/my_mixers/my_mixer.py:MyMixer+rope,n_heads=8"
@@ -127,6 +128,22 @@ def one_arm() -> Comparison:
     return comparison([replace(task, arms=task.arms[:1]) for task in plain().tasks], 8)
 
 
+def with_fixed(*places: int) -> Comparison:
+    """The arms in these places are fixed models: the first of their runs, after no step, is what every seed gives."""
+    tasks = []
+    for task in plain(tuned=True).tasks:
+        arms = list(task.arms)
+        for place in places:
+            arm = arms[place]
+            curve = [{**arm.cells[0].curve[-1], "step": 0.0}]
+            still = replace(arm.cells[0], curve=curve, steps_to_solve=None, seconds_per_step=0.0)
+            cost = replace(arm.cost, seconds_per_step=None)
+            cells = [replace(still, seed=cell.seed) for cell in arm.cells]
+            arms[place] = replace(arm, steps=0, cost=cost, cells=cells, tuning=None)
+        tasks.append(replace(task, arms=arms))
+    return comparison(tasks, 8)
+
+
 CASES = {
     "plain": plain,
     "tuned": partial(plain, tuned=True),
@@ -145,6 +162,11 @@ CASES = {
     "long labels": lambda: renamed(plain(), {"differential": LONG, "uniform": LONG.replace("8", "4")}),
     "nasty labels": lambda: renamed(plain(tuned=True), {"differential": NASTY, "uniform": "例え話␣⏎.py:均一"}),
     "unprintable labels": lambda: renamed(plain(2), {"differential": "\x00\x1b[1m\udc80\n.py:M", "uniform": ""}),
+    "a fixed baseline": partial(with_fixed, 0),
+    "two fixed models": partial(with_fixed, 0, 2),
+    "only fixed models": partial(with_fixed, 0, 1, 2),
+    "by difficulty": with_difficulties,
+    "by difficulty with holes": with_holes,
     "no tasks": lambda: comparison([], 8),
     "a task without arms": lambda: comparison([text([])], 8),
 }

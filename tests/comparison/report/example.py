@@ -188,7 +188,7 @@ def comparison(tasks: list[TaskOutcome], seeds: int, look: int = 1) -> Compariso
             task.unit,
             task.better,
             task.solved_at,
-            task.arms[0].steps,
+            max(arm.steps for arm in task.arms),
             1e-3,
             [
                 ArmResult(
@@ -196,6 +196,7 @@ def comparison(tasks: list[TaskOutcome], seeds: int, look: int = 1) -> Compariso
                     arm.floor,
                     {cell.seed: cell.metrics.get("held-out", {}).get(task.metric) for cell in arm.cells},
                     {cell.seed: cell.steps_to_solve for cell in arm.cells},
+                    fixed=not arm.trained,
                 )
                 for arm in task.arms
             ],
@@ -210,6 +211,7 @@ def comparison(tasks: list[TaskOutcome], seeds: int, look: int = 1) -> Compariso
         {task.name: task.solved_at is not None for task in tasks},
         seeds,
         look,
+        fixed=[arm.label for arm in arms if not arm.trained],
     )
     return Comparison(
         title="Is differential attention better than softmax, and is either better than a uniform average?",

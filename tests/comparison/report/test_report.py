@@ -247,3 +247,20 @@ def test_the_report_is_written_whole_into_a_new_folder(tmp_path):
 def test_importing_the_report_does_not_import_matplotlib():
     code = "import sys, headstock.comparison.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_fixed_model_is_in_no_picture_of_learning_or_of_a_step_s_cost():
+    reader = read(page_of("a fixed baseline"))
+    assert "Not trained, so not drawn: softmax at 1.000." in reader.words
+    assert "Not trained, so without a step: softmax." in reader.words
+    assert ["arm", "median", "to differential", "kernel", "fastest run", "slowest run"] in reader.rows
+    learning = [row for row in reader.rows if len(row) == 6 and row[0] in ("softmax", "uniform")]
+    assert {row[0] for row in learning} == {"uniform"}
+    assert "Learning curves" not in page_of("only fixed models")
+    assert "Cost of a step" not in page_of("only fixed models")
+
+
+def test_a_fixed_model_is_one_run_in_the_table_of_runs():
+    rows = [row for row in read(page_of("a fixed baseline")).rows if row[-1].startswith("runs/crossing")]
+    assert [row[1] for row in rows if row[0] == "softmax"] == ["any"]
+    assert [row[1] for row in rows if row[0] == "uniform"] == [str(seed) for seed in range(8)]

@@ -90,3 +90,19 @@ def test_an_exploratory_plan_says_so_above_everything_else():
 def test_labels_cut_short_stay_apart():
     lines = [line for line in as_text(cases.case("long labels")).splitlines() if line.startswith("  …")]
     assert len({line.split("  ")[1] for line in lines}) == 2
+
+
+def test_a_fixed_model_has_neither_a_spread_nor_steps():
+    text = as_text(cases.case("a fixed baseline"))
+    crossing = rows_of(text, "crossing: accuracy")
+    assert "±" not in crossing["softmax"]
+    assert crossing["softmax"][2:5] == ["yes", "not", "trained"]
+    assert "±" in crossing["differential"]
+    assert "softmax is a fixed model: one run, so no ±." in text
+    assert rows_of(text, "text: cost")["softmax"][4:7] == ["not", "trained", "—"]
+    assert rows_of(text, "text: cost")["differential"][4] != "not"
+
+
+def test_what_was_not_tested_is_not_said_to_be_corrected_for():
+    assert "Nothing was tested, for fixed models have no seeds; look 1" in as_text(cases.case("only fixed models"))
+    assert "Corrected for 4 tests (Holm)" in as_text(cases.case("two fixed models"))

@@ -2,9 +2,12 @@ import dataclasses
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headstock.comparison.statistics.power import smallest_effect
 from headstock.comparison.statistics.reach import what_can_be_claimed
+from headstock.comparison.statistics.verdicts import ArmResult, TaskResult, judge
 
 ARMS, FLOORS, TASKS = ["softmax", "differential", "uniform"], {"uniform"}, {"crossing": True, "text": False}
 
@@ -60,3 +63,41 @@ def test_a_single_arm_compares_nothing():
 def test_what_can_be_claimed_is_json():
     for seeds in (1, 8):
         json.dumps(dataclasses.asdict(what_can_be_claimed(ARMS, FLOORS, TASKS, seeds)), allow_nan=False)
+
+
+SUBSETS = st.sets(st.sampled_from(ARMS))
+
+
+@given(SUBSETS, SUBSETS)
+def test_a_plan_counts_the_tests_that_are_made(floors, fixed):
+    arms = [ArmResult(name, name in floors, dict.fromkeys(range(8), 1.0), fixed=name in fixed) for name in ARMS]
+    tasks = [
+        TaskResult(task, "score", "", "higher", 0.9 if end else None, 9, 1e-3, arms) for task, end in TASKS.items()
+    ]
+    made = [verdict for verdict in judge(tasks, 1) if verdict.kind != "fixed models"]
+    reach = what_can_be_claimed(ARMS, floors, TASKS, seeds=8, fixed=fixed)
+    assert reach.tests == len(made)
+    assert {verdict.tests for verdict in judge(tasks, 1)} == {reach.tests}
+
+
+def test_steps_to_solve_are_in_reach_of_two_trained_arms_alone():
+    beside = what_can_be_claimed(ARMS, FLOORS, TASKS, 8, fixed={"softmax"})
+    assert "Where two trained arms both solve crossing" in beside.sentences[2]
+    assert beside.sentences[3] == (
+        "softmax is a fixed model: it is held against trained arms by the metric alone, never by steps to solve."
+    )
+    alone = what_can_be_claimed(["softmax", "differential"], (), TASKS, 8, fixed={"softmax"})
+    assert (alone.tests, alone.order) == (2, None)
+    both = what_can_be_claimed(ARMS, FLOORS, TASKS, 8, fixed={"softmax", "uniform"})
+    assert (both.tests, both.order) == (4, None)
+    assert both.sentences[-1].startswith("softmax and uniform are fixed models: they are held against trained arms")
+    assert both.sentences[-1].endswith("and against each other without a test, which costs no other test anything.")
+
+
+def test_a_plan_of_fixed_models_alone_tests_nothing():
+    reach = what_can_be_claimed(["one", "other"], (), TASKS, 8, fixed={"one", "other"})
+    assert (reach.tests, reach.exploratory) == (0, True)
+    assert reach.sentences == (
+        "Nothing is tested: one and other are fixed models, set beside each other as the plain numbers they are: no "
+        "seeds, so no interval.",
+    )

@@ -149,3 +149,59 @@ def test_numbers_have_two_significant_digits(value, written):
 
 def test_words_are_listed():
     assert [listed("a"), listed("ab"), listed("abc")] == ["a", "a and b", "a, b and c"]
+
+
+def beside_fixed(trained, value, against=None, solved_at=0.9, resolution=1e-3):
+    arms = [ArmResult("program", False, dict.fromkeys(range(8), value), fixed=True)]
+    if against is None:
+        arms.append(ArmResult("softmax", False, dict(enumerate(trained))))
+    else:
+        arms.append(ArmResult("other", False, dict.fromkeys(range(8), against), fixed=True))
+    return judge([TaskResult("words", "score", "points", "higher", solved_at, 600, resolution, arms)], 1)[0].sentence
+
+
+NOISY = [0.95, 0.96, 0.94, 0.97, 0.95, 0.96, 0.93, 0.98]
+FIXED_READINGS = {
+    "worse": (
+        beside_fixed(NOISY, 1.0),
+        "softmax is worse than program by 0.03 to 0.06 points (8 seeds). "
+        "Solved by softmax in 8 of 8 seeds; program, a fixed model, solves it.",
+    ),
+    "better": (
+        beside_fixed(NOISY, 0.5),
+        "softmax is better than program by 0.44 to 0.47 points (8 seeds). "
+        "Solved by softmax in 8 of 8 seeds; program, a fixed model, does not.",
+    ),
+    "not solved": (
+        beside_fixed([*NOISY[:3], *[0.5] * 5], 0.6),
+        "neither softmax, in most of its seeds (3 of 8), nor program, a fixed model, solves the task: they are not "
+        "ranked.",
+    ),
+    "two": (
+        beside_fixed((), 1.0, 0.95),
+        "other stands at 0.95 and program at 1 points: fixed models, no seeds, so no interval. Both solve the task.",
+    ),
+    "two, one solves": (
+        beside_fixed((), 1.0, -0.25),
+        "other stands at −0.25 and program at 1 points: fixed models, no seeds, so no interval. program solves the "
+        "task and other does not.",
+    ),
+    "two, neither solves": (
+        beside_fixed((), 0.25, 0.25),
+        "other and program both stand at 0.25 points: fixed models, no seeds, so no interval. Neither solves the task.",
+    ),
+    "two, close": (
+        beside_fixed((), 0.912341, 0.912342, solved_at=None, resolution=1e-7),
+        "other stands at 0.912342 and program at 0.912341 points: fixed models, no seeds, so no interval.",
+    ),
+    "two, one of them without a number": (
+        beside_fixed((), 1.0, float("nan")),
+        "other and program are not compared: other gave no number.",
+    ),
+}
+
+
+@pytest.mark.parametrize("reading", FIXED_READINGS)
+def test_a_verdict_on_a_fixed_model_reads(reading):
+    sentence, expected = FIXED_READINGS[reading]
+    assert sentence == f"On words, {expected}"

@@ -265,3 +265,45 @@ def test_bad_input_is_refused_with_advice():
             text(resolution=resolution)
     with pytest.raises(UserError, match="look 1"):
         judge([], 0)
+
+
+def fixed(label, value, n=8, floor=False):
+    return dataclasses.replace(arm(label, [value] * n, [0] * n, floor), fixed=True)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=3, max_size=10), st.floats(-10, 10))
+def test_against_a_fixed_model_the_trained_arm_s_seeds_alone_are_tested(values, level):
+    (verdict,) = judge([text(fixed("program", level, len(values)), arm("softmax", values), resolution=1e-9)], 1)
+    assert verdict.test == "t-test against a fixed value"
+    differences = [value - level for value in values]
+    if max(values) - min(values) > 1e-3 and min(map(abs, differences)) > 1e-8:
+        assert verdict.p == pytest.approx(scipy.stats.ttest_1samp(values, level).pvalue, rel=1e-6, abs=1e-12)
+
+
+@given(solvers(), st.sampled_from([0.5, 1.0]))
+def test_a_fixed_model_is_never_ahead_or_behind_by_steps(nouns, value):
+    n = len(nouns[0].values)
+    for order in ([fixed("program", value, n), *nouns], [*nouns, fixed("program", value, n, floor=True)]):
+        for verdict in judge([crossing(*order)], 1):
+            if "program" in (verdict.arm, verdict.against):
+                assert verdict.interval_unit != "steps"
+                assert verdict.kind != "both solved"
+                assert "fewer" not in verdict.sentence
+
+
+@given(arms(), solvers(), st.integers(1, 3))
+def test_a_second_fixed_model_costs_the_others_nothing(words, nouns, look):
+    n = len(words[0].values)
+    models = [fixed("program", 1.0, n), fixed("other", 0.5, n)]
+
+    def judged(count):
+        tasks = [crossing(*models[:count], *nouns), text(*models[:count], *words)]
+        tasks = [dataclasses.replace(t, arms=[dataclasses.replace(a, floor=False) for a in t.arms]) for t in tasks]
+        return judge(tasks, look)
+
+    with_both = judged(2)
+    apart = [verdict for verdict in with_both if verdict.kind == "fixed models"]
+    assert [(v.arm, v.against, v.p, v.level, v.interval, v.claim) for v in apart] == [
+        ("other", "program", None, None, None, False)
+    ] * 2
+    assert [verdict for verdict in with_both if verdict.kind != "fixed models"] == judged(1)

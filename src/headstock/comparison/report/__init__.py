@@ -1,6 +1,7 @@
 """A comparison as one HTML page that opens offline anywhere: no script, no request, light or dark as its reader likes.
 
-    verdicts → results → what was made equal → learning → intervals → cost → where arms look → tuning → sources
+    verdicts → results → what was made equal → learning → by difficulty → intervals → cost → where arms look → tuning
+    → sources
 
 `page.html.j2` is the page, `style.css` what it adds to the look of any page; each picture has a file of its own here.
 The page's style reaches nothing outside the element it comes in, and nothing in it has an id, so any number of reports
@@ -23,7 +24,9 @@ from headstock.comparison.report import writing as write
 from headstock.comparison.report.attention import MOST_CELLS, View, views
 from headstock.comparison.report.costs import cost_of_a_step
 from headstock.comparison.report.curves import learning_curves
+from headstock.comparison.report.difficulty import by_difficulty
 from headstock.comparison.report.intervals import intervals
+from headstock.comparison.report.looking import mass_note, mass_table
 from headstock.comparison.report.tables import ArmTable, costs_table, results_table, runs_table
 from headstock.comparison.report.tuning import tuning_curves
 from headstock.comparison.results import Comparison, TaskOutcome
@@ -45,12 +48,16 @@ class TaskPart:
     verdicts: list[Any]
     results: ArmTable
     notes: list[str]
+    fixed: str
     costs: ArmTable
     runs: Table
     learning: list[Picture]
     intervals: list[Picture]
     cost: list[Picture]
+    by_difficulty: list[Picture]
     looking: list[View]
+    mass: ArmTable | None
+    mass_note: str
     tuning: list[Picture]
 
 
@@ -112,12 +119,16 @@ def _part(comparison: Comparison, task: TaskOutcome, looks: dict[str, ArmLook], 
         verdicts=say.verdicts_of(comparison, task),
         results=results_table(task, looks),
         notes=notes,
+        fixed=write.fixed_models(task),
         costs=costs_table(task, looks),
         runs=runs_table(task),
         learning=_there(learning_curves(task, looks)),
         intervals=intervals(comparison, task, looks),
         cost=_there(cost_of_a_step(task, looks)),
+        by_difficulty=by_difficulty(task, looks),
         looking=views(task, looks, most_cells),
+        mass=mass_table(task, looks),
+        mass_note=mass_note(task),
         tuning=_there(tuning_curves(task, looks)),
     )
 
@@ -148,12 +159,16 @@ def _sources(parts: list[TaskPart]) -> list[tuple[str, str]]:
     """Give, picture by picture, what it was made from; the views of a task in one line."""
     found: list[tuple[str, str]] = []
     for part in parts:
-        found += [(picture.name, picture.source) for picture in (*part.learning, *part.intervals, *part.cost)]
+        found += [(picture.name, picture.source) for picture in _before_looking(part)]
         if part.looking:
             models = ", ".join(dict.fromkeys(view.source for view in part.looking if view.source))
             found.append((part.looking[0].name, f"comparison.json, attention of each arm; models in {models}"))
         found += [(picture.name, picture.source) for picture in part.tuning]
     return found
+
+
+def _before_looking(part: TaskPart) -> list[Picture]:
+    return [*part.learning, *part.by_difficulty, *part.intervals, *part.cost]
 
 
 def _in_words(value: Any) -> str:

@@ -24,8 +24,9 @@ BAR = 13
 
 
 def cost_of_a_step(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture | None:
-    """Give the picture for one task; None where no step was timed."""
-    taken = {arm.label: finite(arm.cost.seconds_per_step) for arm in task.arms}
+    """Give the picture for one task, of the arms that were trained; None where no step was timed."""
+    arms = say.trained(task)
+    taken = {arm.label: finite(arm.cost.seconds_per_step) for arm in arms}
     if not any(taken.values()):
         return None
     title = f"On {task.name}, {_finding(taken)}"
@@ -38,16 +39,18 @@ def cost_of_a_step(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture |
             arm.cost.kernel or numbers.ABSENT,
             *(numbers.seconds(end) for end in _ends(_runs(task, arm.label))),
         ]
-        for arm in task.arms
+        for arm in arms
     ]
+    to = "baseline" if arms[0] is task.arms[0] else arms[0].label
+    fixed = [arm.label for arm in say.fixed(task)]
     return Picture(
         name=f"Cost of a step, {task.name}",
         title=title,
         drawing=_draw(task, looks, taken, title),
         caption="Seconds for one training step. Bar: median of the arm's runs, from zero; ticks: each run. "
         f"Beside each name, the kernel that mixed, as read off the operations that ran. Context {task.context:,}, "
-        f"batch {task.batch_size:,}.",
-        table=Table(["arm", "median", "to baseline", "kernel", "fastest run", "slowest run"], rows),
+        f"batch {task.batch_size:,}." + (f" Not trained, so without a step: {listed(fixed)}." if fixed else ""),
+        table=Table(["arm", "median", f"to {to}", "kernel", "fastest run", "slowest run"], rows),
         source="result.json and environment.json in the folder of each run",
     )
 
@@ -81,7 +84,7 @@ def _draw(task: TaskOutcome, looks: Mapping[str, ArmLook], taken: Mapping[str, f
     known = [value for value in taken.values() if value is not None]
     longest = max([*known, *(run for label in taken for run in _runs(task, label))])
     scale, unit = (1000.0, "milliseconds") if longest < 1 else (1.0, "seconds")
-    height = ROW * len(task.arms)
+    height = ROW * len(taken)
     base = next(iter(taken.values()))
 
     def draw(axes: "Axes") -> None:
@@ -91,7 +94,7 @@ def _draw(task: TaskOutcome, looks: Mapping[str, ArmLook], taken: Mapping[str, f
         axes.axvline(0, color=stand_in("muted"), linewidth=0.9)
         axes.set_xlabel(f"{unit} a step", color=stand_in("muted"), labelpad=6)
         width = axes.bbox.width
-        for place, arm in enumerate(task.arms):
+        for place, arm in enumerate(say.trained(task)):
             top, value = height - ROW * place, taken[arm.label]
             name = short[arm.label]
             if arm.cost.kernel:

@@ -38,11 +38,10 @@ class Band:
 
 
 def learning_curves(task: TaskOutcome, looks: Mapping[str, ArmLook]) -> Picture | None:
-    """Give the picture for one task; None where no run was evaluated."""
-    bands = {arm.label: band(say.finished(arm), task.metric) for arm in task.arms}
-    stopped = {
-        arm.label: [curve for cell in say.failed(arm) if (curve := _curve(cell, task.metric))] for arm in task.arms
-    }
+    """Give the picture for one task, of the arms that were trained; None where no run of them was evaluated."""
+    arms = say.trained(task)
+    bands = {arm.label: band(say.finished(arm), task.metric) for arm in arms}
+    stopped = {arm.label: [curve for cell in say.failed(arm) if (curve := _curve(cell, task.metric))] for arm in arms}
     bands = {label: found for label, found in bands.items() if found.steps}
     if not bands and not any(stopped.values()):
         return None
@@ -117,14 +116,15 @@ def _finding(task: TaskOutcome, bands: Mapping[str, Band]) -> str:
 
 
 def _who_solved(task: TaskOutcome) -> str:
-    results = {arm.label: result for arm in task.arms if (result := say.solving(task, arm)) is not None}
+    results = {arm.label: result for arm in say.trained(task) if (result := say.solving(task, arm)) is not None}
     steps = max(result.steps for result in results.values())
     solvers = {label: result.median_steps for label, result in results.items() if result.median_steps is not None}
     others = [label for label, result in results.items() if label not in solvers and result.finished]
+    kind = "trained arm" if say.fixed(task) else "arm"
     if not solvers:
-        return f"no arm solves the task within {steps:,} steps in most of its seeds"
+        return f"no {kind} solves the task within {steps:,} steps in most of its seeds"
     if len(results) > 3:
-        return f"{len(solvers)} of {len(results)} arms solve the task within {steps:,} steps in most of their seeds"
+        return f"{len(solvers)} of {len(results)} {kind}s solve the task within {steps:,} steps in most of their seeds"
     said = listed([f"{label} in {numbers.whole(median)}" for label, median in solvers.items()])
     rest = f"; {listed(others)} {'does' if len(others) == 1 else 'do'} not" if others else ""
     return f"the median seed solves the task with {said} steps{rest}"
@@ -137,7 +137,7 @@ def _draw(
     stopped: Mapping[str, list[list[tuple[float, float]]]],
     title: str,
 ) -> Markup:
-    drawn_arms = [arm.label for arm in task.arms if arm.label in bands or stopped[arm.label]]
+    drawn_arms = [arm.label for arm in say.trained(task) if arm.label in bands or stopped[arm.label]]
     short, right = margin_for(drawn_arms)
     height = max(270, 70 + 14 * len(drawn_arms))
     lost = [curve for curves in stopped.values() for curve in curves]
@@ -204,7 +204,12 @@ def _caption(task: TaskOutcome, bands: Mapping[str, Band], stopped: bool) -> str
         parts.append(f"Dotted: {write.mark(task)}.")
     if stopped:
         parts.append("Thin lines that end in a cross: runs that failed, not in the medians.")
-    silent = [arm.label for arm in task.arms if arm.label not in bands]
+    silent = [arm.label for arm in say.trained(task) if arm.label not in bands]
     if silent:
         parts.append(f"No run of {listed(silent)} finished.")
+    if fixed := say.fixed(task):
+        spreads = [say.metric_spread(arm, "held-out", task.metric) for arm in fixed]
+        ends = [numbers.plus_minus(spread, numbers.places_for(spreads)) for spread in spreads]
+        at = listed([f"{arm.label} at {end}" for arm, end in zip(fixed, ends, strict=True)])
+        parts.append(f"Not trained, so not drawn: {at}.")
     return " ".join(parts)

@@ -48,7 +48,7 @@ def _picture(task: TaskOutcome, unit: str, verdicts: Sequence[Verdict], looks: M
             numbers.small(verdict.p),
             numbers.small(verdict.level),
             verdict.test,
-            str(verdict.pairs),
+            str(verdict.pairs) if verdict.p is not None else numbers.ABSENT,
             numbers.small(verdict.seen),
         ]
         for verdict in verdicts

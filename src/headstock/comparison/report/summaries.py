@@ -7,6 +7,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from headstock.comparison.difficulties import distinct
 from headstock.comparison.results import ArmOnTask, CellResult, Comparison, TaskOutcome
 from headstock.comparison.statistics.hypotheses import Verdict, reaches
 from headstock.pictures.spreads import Spread, finite, spread_of
@@ -14,7 +15,10 @@ from headstock.pictures.spreads import Spread, finite, spread_of
 
 @dataclass(frozen=True)
 class Solving:
-    """How many runs solved a task, of those that finished; `median_steps` is None where most did not within `steps`."""
+    """How many runs solved a task, of those that finished; `median_steps` is None where most did not within `steps`.
+
+    Of a fixed model, which is one run, `steps` is 0 and there are none to solve.
+    """
 
     solved: int
     finished: int
@@ -23,18 +27,43 @@ class Solving:
 
 
 def finished(arm: ArmOnTask) -> list[CellResult]:
-    """Give the runs that came to their end."""
-    return [cell for cell in arm.cells if cell.status == "finished"]
+    """Give the runs that came to their end; of a fixed model the one run that it is with every seed."""
+    return [cell for cell in runs(arm) if cell.status == "finished"]
 
 
 def failed(arm: ArmOnTask) -> list[CellResult]:
     """Give the runs that did not."""
-    return [cell for cell in arm.cells if cell.status != "finished"]
+    return [cell for cell in runs(arm) if cell.status != "finished"]
+
+
+def runs(arm: ArmOnTask) -> list[CellResult]:
+    """Give an arm's runs, each once."""
+    return arm.cells if arm.trained else arm.cells[:1]
+
+
+def trained(task: TaskOutcome) -> list[ArmOnTask]:
+    """Give the arms that were trained, the first of which stands for the baseline where that is a fixed model."""
+    return [arm for arm in task.arms if arm.trained]
+
+
+def fixed(task: TaskOutcome) -> list[ArmOnTask]:
+    """Give the arms that are fixed models, scored and not trained."""
+    return [arm for arm in task.arms if not arm.trained]
 
 
 def metric_spread(arm: ArmOnTask, split: str, metric: str) -> Spread | None:
     """Give a metric's mean and spread over an arm's finished runs."""
     return spread_of(cell.metrics.get(split, {}).get(metric) for cell in finished(arm))
+
+
+def probed_at(task: TaskOutcome) -> list[dict[str, int | float | str]]:
+    """Give every difficulty that an arm of the task was scored at, in the task's order."""
+    return distinct(probe.at for arm in task.arms for probe in arm.probes)
+
+
+def probe_spread(arm: ArmOnTask, at: dict[str, int | float | str]) -> Spread | None:
+    """Give the primary metric's mean and spread at one difficulty over an arm's runs; None where it has none."""
+    return next((spread_of(probe.values) for probe in arm.probes if probe.at == at), None)
 
 
 def solving_step(task: TaskOutcome, arm: ArmOnTask, cell: CellResult) -> int | None:
@@ -51,6 +80,8 @@ def solving(task: TaskOutcome, arm: ArmOnTask) -> Solving | None:
         return None
     steps = [solving_step(task, arm, cell) for cell in finished(arm)]
     solved = [step for step in steps if step is not None]
+    if not arm.trained:
+        return Solving(len(solved), len(steps), None, 0)
     median = statistics.median([math.inf if step is None else step for step in steps]) if steps else math.inf
     return Solving(len(solved), len(steps), finite(median), arm.steps)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from headstock.comparison.difficulties import Difficulties, written
 from headstock.comparison.report import summaries as say
 from headstock.comparison.report import writing as write
 from headstock.comparison.results import Comparison, TaskOutcome
@@ -27,6 +28,7 @@ def as_text(comparison: Comparison) -> str:
     for task, (results, costs) in zip(comparison.tasks, tables, strict=True):
         labels = ["arm", *elided_apart([arm.label for arm in task.arms], max(10, min(room, LONGEST_LABEL)))]
         blocks.append("\n".join([_about(task), *_aligned(labels, results), _notes(task)]))
+        blocks.append(_by_difficulty(task, labels[1:]))
         blocks.append("\n".join([f"{task.name}: cost", *_aligned(labels, costs)]) if costs else "")
     if comparison.matching:
         blocks.append("Made equal, and what still differs\n" + wrapped(comparison.matching, "  "))
@@ -79,7 +81,29 @@ def _notes(task: TaskOutcome) -> str:
         notes.append(f"{', '.join(map(write.metric_words, others)).capitalize()}: held-out, without claims.")
     if say.nobody_solved(task):
         notes.append("Not solved by any arm in most of its runs: they are not ranked.")
-    return wrapped([*notes, *write.failures(task)], "  ")
+    return wrapped([*notes, write.fixed_models(task), *write.failures(task)], "  ")
+
+
+def _by_difficulty(task: TaskOutcome, labels: Sequence[str]) -> str:
+    """Set the primary metric by difficulty, arms side by side; nothing where no run was scored by difficulty."""
+    ats = say.probed_at(task)
+    if not ats:
+        return ""
+    of = Difficulties.of(ats)
+    names = [of.in_words, *(" × ".join(map(written, at.values())) for at in ats)]
+    by_arm = [[say.probe_spread(arm, at) for at in ats] for arm in task.arms]
+    places = numbers.places_for((spread for spreads in by_arm for spread in spreads), most=3)
+    columns = [
+        [label, *(numbers.plus_minus(spread, places) for spread in spreads)]
+        for label, spreads in zip(labels, by_arm, strict=True)
+    ]
+    if _room(columns) < max(map(len, names)):
+        columns = [
+            [label, *(numbers.fixed(spread.mean if spread else None, places) for spread in spreads)]
+            for label, spreads in zip(labels, by_arm, strict=True)
+        ]
+    said = f"{task.name} by difficulty: {write.metric_with_unit(task)}, held-out, not tested"
+    return "\n".join([wrapped([said]), *_aligned(names, columns)])
 
 
 def _cost_columns(task: TaskOutcome) -> list[Row]:
@@ -91,7 +115,7 @@ def _cost_columns(task: TaskOutcome) -> list[Row]:
         ["parameters", *(numbers.whole(cost.parameters) for cost in costs)],
         ["FLOPs/tok", *(numbers.whole(cost.flops_per_token) for cost in costs)],
         ["cache bytes", *(numbers.whole(cost.cache_bytes) for cost in costs)],
-        ["step", *(numbers.seconds(cost.seconds_per_step) for cost in costs)],
+        ["step", *(write.step_in_words(arm) for arm in task.arms)],
         ["ratio", *(numbers.times(say.ratio(cost.seconds_per_step, base)) for cost in costs)],
         ["kernel", *(elided(cost.kernel or numbers.ABSENT, 18) for cost in costs)],
     ]

@@ -63,7 +63,7 @@ def results_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
         groups.append(Group("held-out, without claims", [write.metric_words(name) for name in others]))
         columns += [_means(task, name) for name in others]
     rows = [
-        ArmRow(arm.label, looks[arm.label], _role(place, arm), [Cell(column[place]) for column in columns])
+        ArmRow(arm.label, looks[arm.label], role(place, arm), [Cell(column[place]) for column in columns])
         for place, arm in enumerate(task.arms)
     ]
     return ArmTable(groups, rows)
@@ -82,14 +82,15 @@ def _means(task: TaskOutcome, metric: str) -> list[str]:
     return [numbers.fixed(spread.mean if spread else None, places) for spread in spreads]
 
 
-def _role(place: int, arm: ArmOnTask) -> str:
+def role(place: int, arm: ArmOnTask) -> str:
+    """Say whether an arm is the baseline or a floor; empty where it is neither."""
     return "baseline" if place == 0 else "floor" if arm.floor else ""
 
 
 def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
     """Give what each arm costs on the task, and beside each figure how far it is from the baseline's."""
     groups = [
-        Group("numbers that training changes", ["all", "non-embedding", "d_ff"]),
+        Group("parameters" if say.fixed(task) else "numbers that training changes", ["all", "non-embedding", "d_ff"]),
         Group("operations and bytes", ["FLOPs a token, forward", "full cache"]),
         Group("a training step", ["median", "kernel that ran"]),
     ]
@@ -109,14 +110,17 @@ def costs_table(task: TaskOutcome, looks: dict[str, ArmLook]) -> ArmTable:
         ]
         to_baseline = say.ratio(cost.seconds_per_step, base.seconds_per_step)
         beside = "" if place == 0 or to_baseline is None else numbers.times(to_baseline)
-        cells.append(Cell(numbers.seconds(cost.seconds_per_step), beside, differs=bool(beside)))
+        cells.append(Cell(write.step_in_words(arm), beside, differs=bool(beside)))
         cells.append(Cell(cost.kernel or numbers.ABSENT))
-        rows.append(ArmRow(arm.label, looks[arm.label], _role(place, arm), cells))
+        rows.append(ArmRow(arm.label, looks[arm.label], role(place, arm), cells))
     return ArmTable(groups, rows)
 
 
 def runs_table(task: TaskOutcome) -> Table:
-    """Give every run of a task: what it gave on both splits, and the folder that holds it."""
+    """Give every run of a task: what it gave on both splits, and the folder that holds it.
+
+    A fixed model is one run, whatever the seed.
+    """
     metrics = [task.metric, *say.other_metrics(task)]
     head = ["arm", "seed", "learning rate", "status"]
     head += [f"{write.metric_words(name)}, {split}" for name in metrics for split in SPLITS]
@@ -124,11 +128,14 @@ def runs_table(task: TaskOutcome) -> Table:
     head += ["a step", "folder"]
     rows: list[Sequence[str]] = []
     for arm in task.arms:
-        for cell in arm.cells:
-            row = [arm.label, str(cell.seed), f"{cell.lr:g}", cell.status + (f": {cell.reason}" if cell.reason else "")]
+        for cell in say.runs(arm):
+            drawn = [str(cell.seed), f"{cell.lr:g}"] if arm.trained else ["any", write.NOT_TRAINED]
+            row = [arm.label, *drawn, cell.status + (f": {cell.reason}" if cell.reason else "")]
             row += [numbers.fixed(cell.metrics.get(split, {}).get(name), 4) for name in metrics for split in SPLITS]
             if task.solved_at is not None:
                 step = say.solving_step(task, arm, cell)
-                row.append("not solved" if step is None else numbers.whole(step))
-            rows.append([*row, numbers.seconds(cell.seconds_per_step), cell.folder])
+                late = numbers.whole(step) if arm.trained else "solved, " + write.NOT_TRAINED
+                row.append("not solved" if step is None else late)
+            taken = numbers.seconds(cell.seconds_per_step) if arm.trained else write.NOT_TRAINED
+            rows.append([*row, taken, cell.folder])
     return Table(head, rows)

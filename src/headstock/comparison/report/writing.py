@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from headstock.comparison.report.summaries import Solving, failed
-from headstock.comparison.results import Comparison, TaskOutcome
+from headstock.comparison.report.summaries import Solving, failed, fixed
+from headstock.comparison.results import ArmOnTask, Comparison, TaskOutcome
 from headstock.comparison.statistics.hypotheses import Verdict
 from headstock.comparison.statistics.sentences import listed
-from headstock.pictures.numbers import ABSENT, count
+from headstock.pictures.numbers import ABSENT, count, seconds
 
 SPREAD_IS = "± is the standard deviation from seed to seed"
+NOT_TRAINED = "not trained"
 
 
 def basis(comparison: Comparison) -> str:
@@ -16,6 +17,8 @@ def basis(comparison: Comparison) -> str:
     if not comparison.verdicts:
         return "Nothing was compared: there are no verdicts."
     tests = comparison.verdicts[0].tests
+    if not tests:
+        return f"Nothing was tested, for fixed models have no seeds; look {comparison.look} at these results."
     corrected = f"Corrected for {tests} tests (Holm)" if tests > 1 else "One test, so nothing to correct for"
     return f"{corrected}; look {comparison.look} at these results; {count(comparison.seeds, 'seed')} planned."
 
@@ -31,8 +34,18 @@ def failures(task: TaskOutcome) -> list[str]:
             )
         for reason, seeds in seeds_by_reason.items():
             named = listed([str(seed) for seed in seeds])
-            said.append(f"{arm.label} failed on {'seed' if len(seeds) == 1 else 'seeds'} {named}: {reason}.")
+            where = f" on {'seed' if len(seeds) == 1 else 'seeds'} {named}" if arm.trained else ""
+            said.append(f"{arm.label} failed{where}: {reason}.")
     return said
+
+
+def fixed_models(task: TaskOutcome) -> str:
+    """Say which arms are fixed models, and that they have no spread; empty where none is."""
+    labels = [arm.label for arm in fixed(task)]
+    if not labels:
+        return ""
+    are = "is a fixed model: one run, so no ±" if len(labels) == 1 else "are fixed models: one run each, so no ±"
+    return f"{listed(labels)} {are}."
 
 
 def finding(verdicts: Sequence[Verdict], most: int = 3) -> str:
@@ -51,12 +64,18 @@ def kind(verdict: Verdict) -> str:
     """Give a verdict's kind in a word or two; of what was not tested, or may claim nothing, that it is so."""
     if verdict.exploratory:
         return "exploratory"
+    if verdict.kind == "fixed models":
+        return "not compared" if verdict.estimate is None else verdict.kind
     return "not compared" if verdict.test == "none" and verdict.kind != "not solved" else verdict.kind
 
 
 def _in_short(verdict: Verdict) -> str:
     if not verdict.claim:
-        words = {"not solved": "not ranked", "both solved": "both solve it"}.get(verdict.kind, kind(verdict))
+        words = {
+            "not solved": "not ranked",
+            "both solved": "both solve it",
+            "fixed models": "are fixed models, not tested",
+        }.get(kind(verdict), kind(verdict))
         return f"{verdict.arm} and {verdict.against} {words}"
     if verdict.interval_unit == "steps":
         fewer = "fewer" if verdict.kind == "better" else "more"
@@ -82,13 +101,22 @@ def mark(task: TaskOutcome) -> str:
     return f"solved at {task.solved_at:g} or {'more' if task.better == 'higher' else 'less'}"
 
 
+def step_in_words(arm: ArmOnTask) -> str:
+    """Write the median seconds of a training step; of a fixed model that it is not trained."""
+    return seconds(arm.cost.seconds_per_step) if arm.trained else NOT_TRAINED
+
+
 def solved_in_words(result: Solving) -> str:
-    """Write "7 of 8"; nothing where no run finished."""
+    """Write "7 of 8", of a fixed model "yes" or "no"; nothing where no run finished."""
+    if result.finished and not result.steps:
+        return "yes" if result.solved else "no"
     return f"{result.solved} of {result.finished}" if result.finished else ABSENT
 
 
 def steps_in_words(result: Solving) -> str:
-    """Write the median steps to solve, or "not within 600"."""
+    """Write the median steps to solve, or "not within 600"; of a fixed model that it is not trained."""
+    if not result.steps:
+        return NOT_TRAINED
     if result.median_steps is None:
         return f"not within {result.steps:,}" if result.finished else ABSENT
     return f"{result.median_steps:,.0f}"

@@ -12,7 +12,7 @@ from typing import Literal
 from headstock.errors import UserError
 
 Better = Literal["lower", "higher"]
-Kind = Literal["better", "worse", "not distinguishable", "both solved", "not solved"]
+Kind = Literal["better", "worse", "not distinguishable", "both solved", "not solved", "fixed models"]
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class ArmResult:
     `values` holds the primary metric at the end of training; None (or a value that is not finite) is a run that
     failed. `steps_to_solve` follows `steps_to_solve()`: None, or a seed left out, is a run that had not solved the
     task by its last step. A `floor` is an arm that the others are expected to beat, such as the uniform average.
+    A `fixed` arm is a model that is scored and not trained: every seed gives the same value, and there are no steps.
     """
 
     label: str
     floor: bool
     values: Mapping[int, float | None]
     steps_to_solve: Mapping[int, int | None] = field(default_factory=dict)
+    fixed: bool = False
 
     def value(self, seed: int) -> float | None:
         """Give the metric at the end, or None where there is no usable number (a square beyond float64 is none)."""
@@ -79,8 +81,11 @@ class Verdict:
     estimate, interval   arm − against, in `interval_unit` (the metric's unit, or steps); None where nothing is
                          estimated. An end of the interval that the data leave open is None. `claim` is True exactly
                          when an interval is given and leaves zero out.
-    p, level             the hypothesis' p-value, and the Holm level at which it was decided and its interval stands
-    pairs, dropped       how many seeds were compared, and those left out because a run of them gave no number
+    p, level             the hypothesis' p-value, and the Holm level at which it was decided and its interval stands;
+                         None of two fixed models, of which no test is made
+    pairs, dropped       how many seeds were compared (of two fixed models one run each, a single pair), and those left
+                         out because a run of them gave no number
+    tests                how many tests the family has
     solved               how many of those pairs the arm and its opponent solved; None where the task has no such thing
     seen                 "a difference above this would have been seen 8 times in 10", in `interval_unit`
     more_seeds, more_seeds_see   this many seeds more, at the next look's level, would see a difference of this size;
@@ -97,8 +102,8 @@ class Verdict:
     estimate: float | None
     interval: tuple[float | None, float | None] | None
     interval_unit: str
-    p: float
-    level: float
+    p: float | None
+    level: float | None
     test: str
     tests: int
     look: int
@@ -120,6 +125,12 @@ def contrasts(labels: Sequence[str], floors: Collection[str]) -> list[tuple[str,
     for pair in pairs:
         once.setdefault(frozenset(pair), pair)
     return list(once.values())
+
+
+def tested(pairs: Sequence[tuple[str, str]], fixed: Collection[str]) -> list[tuple[str, str]]:
+    """Give the pairs of which a test is made: all but those of two fixed models, between which no seed makes a
+    difference."""
+    return [pair for pair in pairs if not fixed or not set(pair) <= set(fixed)]
 
 
 def steps_to_solve(evaluations: Sequence[tuple[int, float]], solved_at: float, better: Better) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headstock.comparison.statistics.hypotheses import contrasts
+from headstock.comparison.statistics.hypotheses import contrasts, tested
 from headstock.comparison.statistics.power import FEWEST_SEEDS, is_exploratory, seeds_to_order, smallest_effect
 from headstock.comparison.statistics.sentences import listed, significant
 from headstock.comparison.statistics.testing import FAMILY_LEVEL, level_of_look, order_depth, order_p
@@ -44,17 +44,25 @@ def what_can_be_claimed(
     seeds: int,
     look: int = 1,
     alpha: float = FAMILY_LEVEL,
+    fixed: Collection[str] = (),
 ) -> Reach:
-    """Say what a plan of arms (the first is the baseline), tasks (by name: can it be solved?) and seeds can claim."""
-    pairs = contrasts(labels, floors)
+    """Say what a plan of arms (the first is the baseline), tasks (by name: can it be solved?) and seeds can claim.
+
+    fixed: arms that are scored and not trained. Of two of them no test is made, and none costs the others anything.
+    """
+    asked = contrasts(labels, floors)
+    pairs = tested(asked, fixed)
     tests = len(pairs) * len(tasks)
     level = level_of_look(look, alpha)
     if tests == 0:
-        said = ("Nothing is compared: a comparison needs a second arm and a task.",)
+        said = _nothing(asked if tasks else [])
         return Reach(seeds, 0, look, level, level, None, True, None, None, said)
     effect = smallest_effect(seeds, tests, look, alpha=alpha) if seeds > 1 else None
     exploratory = is_exploratory(seeds, tests, look, alpha)
     solvable = [task for task, can_be_solved in tasks.items() if can_be_solved]
+    trained = [pair for pair in pairs if not set(pair) & set(fixed)]
+    if not trained:  # a fixed model has no steps to solve
+        solvable = []
     order, after = _order_reach(seeds, tests, level) if solvable else (None, None)
     sentences = [_family(len(pairs), len(tasks), look, level)]
     if exploratory:
@@ -65,8 +73,28 @@ def what_can_be_claimed(
             "seed, of the difference) would be seen 8 times in 10."
         )
     if order is not None and not exploratory:
-        sentences.append(_order_sentence(solvable, seeds, tests, level, after))
+        arms = "trained arms" if len(trained) < len(pairs) else "arms"
+        sentences.append(_order_sentence(arms, solvable, seeds, tests, level, after))
+    if fixed:
+        sentences.append(_of_fixed_models([label for label in labels if label in fixed], len(asked) - len(pairs)))
     return Reach(seeds, tests, look, level, level / tests, effect, exploratory, order, after, tuple(sentences))
+
+
+def _nothing(untested: Sequence[tuple[str, str]]) -> tuple[str]:
+    if not untested:
+        return ("Nothing is compared: a comparison needs a second arm and a task.",)
+    labels = list(dict.fromkeys(label for arm, against in untested for label in (against, arm)))
+    return (
+        f"Nothing is tested: {listed(labels)} are fixed models, set beside each other as the plain numbers they are: "
+        f"no seeds, so no interval.",
+    )
+
+
+def _of_fixed_models(labels: Sequence[str], untested: int) -> str:
+    are, they = ("is a fixed model", "it is") if len(labels) == 1 else ("are fixed models", "they are")
+    each_other = ", and against each other without a test, which costs no other test anything" if untested else ""
+    by = "by the metric alone, never by steps to solve"
+    return f"{listed(labels)} {are}: {they} held against trained arms {by}{each_other}."
 
 
 def _order_reach(seeds: int, tests: int, level: float) -> tuple[OrderReach, int | None]:
@@ -96,8 +124,8 @@ def _no_claim(seeds: int, tests: int, look: int, alpha: float) -> str:
     )
 
 
-def _order_sentence(solvable: Sequence[str], seeds: int, tests: int, level: float, after: int | None) -> str:
-    where = f"Where two arms both solve {listed(solvable)}, which of them needs fewer steps"
+def _order_sentence(arms: str, solvable: Sequence[str], seeds: int, tests: int, level: float, after: int | None) -> str:
+    where = f"Where two {arms} both solve {listed(solvable)}, which of them needs fewer steps"
     if after is None:
         return f"{where} cannot be claimed with {seeds} seeds: {seeds_to_order(level / tests)} could."
     agreeing = seeds - order_depth(seeds, level / (tests - after)) + 1

@@ -5,27 +5,70 @@ outwards, to the place where its width begins (whole numbers stay whole), and no
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from headstock.comparison.statistics.hypotheses import Verdict
 from headstock.comparison.statistics.power import FEWEST_SEEDS
 from headstock.comparison.statistics.testing import OrderTest
 
+Fixed = Mapping[str, float | None]
+"""The value of each arm of a verdict that is a fixed model, scored and not trained; None where it gave no number."""
 
-def sentence(verdict: Verdict, no_difference: bool) -> str:
+
+def sentence(verdict: Verdict, no_difference: bool, fixed: Fixed | None = None) -> str:
     """Put a verdict into words; `no_difference` says that the two arms agreed on every seed."""
-    if verdict.test == "none":
-        said = _nothing_tested(verdict)
+    fixed = fixed or {}
+    if len(fixed) == 2:
+        said = _of_fixed_models(verdict, no_difference, fixed)
+    elif verdict.test == "none":
+        said = _nothing_tested(verdict, fixed)
     elif verdict.exploratory:
         said = _exploratory(verdict, no_difference)
     elif verdict.test == OrderTest.name:
         said = _order(verdict, no_difference)
     else:
-        said = _metric(verdict, no_difference)
+        said = _metric(verdict, no_difference, fixed)
     return said + _left_out(verdict.dropped)
 
 
-def _nothing_tested(verdict: Verdict) -> str:
+def _of_fixed_models(verdict: Verdict, no_difference: bool, fixed: Fixed) -> str:
+    missing = [label for label, value in fixed.items() if value is None]
+    if missing:
+        return f"On {verdict.task}, {_both(verdict)} are not compared: {listed(missing)} gave no number."
+    value, against = _apart(*(value for value in fixed.values() if value is not None), alike=no_difference)
+    each = f"{verdict.arm} stands at {value} and {verdict.against} at {against}"
+    if no_difference:
+        each = f"{_both(verdict)} both stand at {value}"
+    said = f"On {verdict.task}, {each} {_unit(verdict)}: fixed models, no seeds, so no interval."
+    match verdict.solved:
+        case None:
+            return said
+        case (1, 1):
+            return f"{said} Both solve the task."
+        case (0, 0):
+            return f"{said} Neither solves the task."
+        case arm, _:
+            solves, not_so = (verdict.arm, verdict.against) if arm else (verdict.against, verdict.arm)
+            return f"{said} {solves} solves the task and {not_so} does not."
+
+
+def _apart(value: float, against: float, *, alike: bool) -> tuple[str, str]:
+    """Write two numbers with four significant digits, or as many more as tell them apart."""
+    for digits in range(4, 18):
+        one, other = (f"{number:.{digits}g}".replace("-", "\N{MINUS SIGN}") for number in (value, against))
+        if alike or one != other:
+            break
+    return one, other
+
+
+def _nothing_tested(verdict: Verdict, fixed: Fixed) -> str:
+    if verdict.kind == "not solved" and verdict.solved is not None and fixed:
+        (model,) = fixed
+        trained, solved, _ = _beside(verdict, model)
+        return (
+            f"On {verdict.task}, neither {trained}, in most of its seeds ({solved} of {verdict.pairs}), nor {model}, a "
+            f"fixed model, solves the task: they are not ranked."
+        )
     if verdict.kind == "not solved" and verdict.solved is not None:
         return (
             f"On {verdict.task}, neither {verdict.arm} nor {verdict.against} solves the task in most of its seeds "
@@ -53,7 +96,7 @@ def _exploratory(verdict: Verdict, no_difference: bool) -> str:
     return f"Exploratory: on {verdict.task}, {found}; this plan can reach no claim."
 
 
-def _metric(verdict: Verdict, no_difference: bool) -> str:
+def _metric(verdict: Verdict, no_difference: bool, fixed: Fixed) -> str:
     if verdict.claim and verdict.interval is not None:
         said = (
             f"On {verdict.task}, {verdict.arm} is {verdict.kind} than {verdict.against} by {_sizes(verdict.interval)} "
@@ -63,7 +106,7 @@ def _metric(verdict: Verdict, no_difference: bool) -> str:
         said = f"On {verdict.task}, {_both(verdict)} show no difference in any of {_seeds(verdict.pairs)}."
     else:
         said = f"On {verdict.task}, {_both(verdict)} are not distinguishable{_what_would_be_seen(verdict)}"
-    return said + _who_solved(verdict)
+    return said + _who_solved(verdict, fixed)
 
 
 def _what_would_be_seen(verdict: Verdict) -> str:
@@ -127,11 +170,21 @@ def _basis(verdict: Verdict) -> str:
     return ", ".join(parts)
 
 
-def _who_solved(verdict: Verdict) -> str:
+def _who_solved(verdict: Verdict, fixed: Fixed) -> str:
     if verdict.solved is None:
         return ""
+    for model in fixed:
+        trained, solved, by_model = _beside(verdict, model)
+        does = "solves it" if by_model else "does not"
+        return f" Solved by {trained} in {solved} of {_seeds(verdict.pairs)}; {model}, a fixed model, {does}."
     arm, against = verdict.solved
     return f" Solved by {verdict.arm} in {arm} and by {verdict.against} in {against} of {_seeds(verdict.pairs)}."
+
+
+def _beside(verdict: Verdict, model: str) -> tuple[str, int, int]:
+    """Give the trained arm beside a fixed model, and how many of the pairs it and the model solved."""
+    arm, against = verdict.solved or (0, 0)
+    return (verdict.against, against, arm) if model == verdict.arm else (verdict.arm, arm, against)
 
 
 def _left_out(dropped: Sequence[int]) -> str:

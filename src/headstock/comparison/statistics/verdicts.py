@@ -44,6 +44,12 @@ class Hypothesis:
     dropped: tuple[int, ...]
 
     @property
+    def fixed(self) -> dict[str, float | None]:
+        """The value of each of the two arms that is a fixed model."""
+        arms = [arm for arm in (self.arm, self.against) if arm.fixed]
+        return {arm.label: next(map(arm.value, arm.values), None) for arm in arms}
+
+    @property
     def solved(self) -> tuple[int, int]:
         """How many of the pairs the arm and its opponent solved."""
         arm = sum(pair.steps is not None for pair in self.pairs)
@@ -51,7 +57,12 @@ class Hypothesis:
 
     @property
     def both_solved(self) -> bool:
-        """Whether in most pairs *both* arms solved: unlike an arm's own count, this outlives any swap within a seed."""
+        """Whether in most pairs *both* arms solved: unlike an arm's own count, this outlives any swap within a seed.
+
+        Never of a fixed model, which has no step at which it came to solve the task.
+        """
+        if self.fixed:
+            return False
         both = sum(pair.steps is not None and pair.steps_against is not None for pair in self.pairs)
         return both > len(self.pairs) / 2
 
@@ -83,12 +94,14 @@ def judge(tasks: Sequence[TaskResult], look: int, alpha: float = FAMILY_LEVEL) -
     """Give a verdict for every contrast on every task, all corrected together as one family.
 
     `look` is 1 for the first time that results of this plan are judged, and one more each time seeds were added after
-    that. The chance of any false claim, over all contrasts, tasks and looks, stays below `alpha`.
+    that. The chance of any false claim, over all contrasts, tasks and looks, stays below `alpha`. Two fixed models are
+    set beside each other and not tested: they are no part of the family.
     """
-    family = [hypothesis for task in tasks for hypothesis in hypotheses(task)]
+    asked = [hypothesis for task in tasks for hypothesis in hypotheses(task)]
+    family = [hypothesis for hypothesis in asked if len(hypothesis.fixed) < 2]
     level, next_level = level_of_look(look, alpha), level_of_look(look + 1, alpha)
     if not family:
-        return []
+        return [_of_fixed_models(hypothesis, 0, look) for hypothesis in asked]
     seeds = max(len(task.seeds) for task in tasks)
     terms = Terms(len(family), look, next_level / len(family), is_exploratory(seeds, len(family), look, alpha))
     tests = [hypothesis.test() for hypothesis in family]
@@ -98,7 +111,11 @@ def judge(tasks: Sequence[TaskResult], look: int, alpha: float = FAMILY_LEVEL) -
     else:
         # A hypothesis that may not be claimed stays with p = 1: the family's size is settled before the data.
         steps = holm([1.0 if test is None else test.p for test in tests], level)
-    return [_verdict(*judged, terms) for judged in zip(family, tests, steps, strict=True)]
+    judged = iter([_verdict(*each, terms) for each in zip(family, tests, steps, strict=True)])
+    return [
+        next(judged) if len(hypothesis.fixed) < 2 else _of_fixed_models(hypothesis, terms.tests, look)
+        for hypothesis in asked
+    ]
 
 
 def hypotheses(task: TaskResult) -> list[Hypothesis]:
@@ -160,7 +177,7 @@ def _verdict(
         interval_unit="steps" if isinstance(test, OrderTest) else task.unit,
         p=1.0 if test is None else test.p,
         level=step.level,
-        test="none" if test is None else test.name,
+        test=_name(hypothesis, test),
         tests=terms.tests,
         look=terms.look,
         pairs=len(hypothesis.pairs),
@@ -173,7 +190,54 @@ def _verdict(
     )
     if not (terms.exploratory or step.rejected):
         verdict = _with_advice(verdict, test, step.level, terms.next_first_level)
-    return replace(verdict, sentence=sentence(verdict, test is not None and test.no_difference))
+    no_difference = test is not None and test.no_difference
+    return replace(verdict, sentence=sentence(verdict, no_difference, hypothesis.fixed))
+
+
+def _of_fixed_models(hypothesis: Hypothesis, tests: int, look: int) -> Verdict:
+    """Give two fixed models' values as they are: no seeds, so no interval and no p-value."""
+    task, (value, against) = hypothesis.task, hypothesis.fixed.values()
+    known = value is not None and against is not None
+    difference = value - against if value is not None and against is not None else None
+    if difference is not None and abs(difference) < task.resolution / 2:
+        difference = 0.0
+    verdict = Verdict(
+        task=task.task,
+        metric=task.metric,
+        arm=hypothesis.arm.label,
+        against=hypothesis.against.label,
+        kind="fixed models",
+        claim=False,
+        exploratory=False,
+        estimate=difference,
+        interval=None,
+        interval_unit=task.unit,
+        p=None,
+        level=None,
+        test="none",
+        tests=tests,
+        look=look,
+        pairs=int(known),
+        dropped=(),
+        solved=None if task.solved_at is None or not known else _each_solves(task, value, against),
+        seen=None,
+        more_seeds=None,
+        more_seeds_see=None,
+        sentence="",
+    )
+    return replace(verdict, sentence=sentence(verdict, difference == 0, hypothesis.fixed))
+
+
+def _each_solves(task: TaskResult, *values: float | None) -> tuple[int, int]:
+    first, second = (int(value is not None and task.reaches(value)) for value in values)
+    return first, second
+
+
+def _name(hypothesis: Hypothesis, test: PairedT | OrderTest | None) -> str:
+    """Name the test; against a constant the paired t-test is the one-sample test, of the trained arm's seeds."""
+    if test is None:
+        return "none"
+    return "t-test against a fixed value" if hypothesis.fixed else test.name
 
 
 def _kind(hypothesis: Hypothesis, test: PairedT | OrderTest | None, step: Step) -> Kind:
