@@ -5,6 +5,7 @@ import torch
 
 from headstock import tasks
 from headstock.model.transformer import build
+from headstock.programs.compiler import trying
 from headstock.studies import compiled_vs_trained as module
 from headstock.studies.base import Opened
 from headstock.studies.cells import cell_of
@@ -15,8 +16,12 @@ SHORT = "program,length=4,vocab=ab"
 
 
 @pytest.mark.parametrize(("name", "spec"), [("hist", HIST), ("addition", ADDITION)])
-def test_the_same_shape_is_the_compiled_model_s_and_that_is_exact(name: str, spec: str) -> None:
+def test_the_same_shape_is_the_compiled_model_s_and_that_is_exact(
+    name: str, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trying, "SECONDS", 0.01)  # every program is tried in its own tests
     compiled = compiled_for(tasks.parse(spec))
+    monkeypatch.setattr(module, "compiled_for", lambda task: compiled if task is tasks.parse(spec) else None)
     by_name = {row.name: row for row in STUDY.rows}
     assert cell_of(STUDY, by_name[f"{name}-same-shape"], "quick", 0).model == compiled.model.config
     sizes = cell_of(STUDY, by_name[f"{name}-same-size"], "quick", 0).model

@@ -11,12 +11,14 @@ from headstock.studies.plan import make_plan
 from tests.tasks.conftest import shakespeare as shakespeare  # text is read to plan a run
 
 NAMES = ("ladder", "averages", "scale", "norm-placement", "positions", "cost", "size", "recurrence", "crossing",
-         "parity", "induction", "compiled-vs-trained")  # fmt: skip
+         "parity", "induction", "compiled-vs-trained", "diff-lm", "diff-ablations", "diff-positions", "diff-needle",
+         "diff-manyshot", "diff-outliers", "diff-long", "diff-scaling", "diff-cost", "do-the-maps-differ",
+         "diff-gradients")  # fmt: skip
 each_study = pytest.mark.parametrize("name", NAMES)
 
 
 def test_all_studies_are_listed() -> None:
-    assert set(NAMES) <= set(study_names())
+    assert set(NAMES) == set(study_names())
 
 
 @each_study
