@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.tasks.drawing import draw
+from headstock.tasks.drawing import draw, draw_different
 
 PURPOSES = st.tuples(st.sampled_from(["train", "held-out"]), st.integers(0, 2**70), st.integers(0, 10**9))
 
@@ -36,3 +36,20 @@ def test_draws_are_those_of_every_other_machine() -> None:
 def test_draws_are_even() -> None:
     counts = torch.bincount(draw(10, 100_000, "even"), minlength=10)
     assert (counts - 10_000).abs().max() < 500
+
+
+@given(st.integers(0, 12).flatmap(lambda count: st.tuples(st.just(count), st.integers(count, 30))), PURPOSES)
+def test_different_numbers_are_different_within_each_row(sizes: tuple[int, int], purpose: tuple[str, int, int]) -> None:
+    count, below = sizes
+    drawn = draw_different(below, 5, count, *purpose)
+    assert drawn.shape == (5, count)
+    assert ((drawn >= 0) & (drawn < below)).all()
+    assert all(len(set(row)) == count for row in drawn.tolist())
+    assert torch.equal(drawn, draw_different(below, 5, count, *purpose))
+
+
+def test_different_numbers_come_in_every_order_alike() -> None:
+    drawn = draw_different(4, 12_000, 2, "orders")
+    counts = torch.bincount(4 * drawn[:, 0] + drawn[:, 1], minlength=16).view(4, 4)
+    assert counts.diagonal().eq(0).all()
+    assert (counts + 1000 * torch.eye(4, dtype=torch.int64) - 1000).abs().max() < 120  # of 1,000 expected

@@ -85,6 +85,14 @@ def test_a_probe_is_held_out_and_is_gone_through_again() -> None:
     assert is_held_out(torch.cat(once)).all()
 
 
+def test_rows_are_cut_into_batches_without_losing_one() -> None:
+    rows = TASK.drawn(70, "held-out", "cut")
+    parts = rows.batches(32)
+    assert [len(part.inputs) for part in parts] == [32, 32, 6]
+    for name in ("inputs", "targets", "mask"):
+        assert torch.equal(torch.cat([getattr(part, name) for part in parts]), getattr(rows, name))
+
+
 def test_marks_say_what_stands_where_in_the_held_out_rows() -> None:
     marks = TASK.marks()
     assert marks is not None

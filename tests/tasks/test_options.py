@@ -1,7 +1,7 @@
 import pytest
 
 from headstock.errors import UserError
-from headstock.tasks.options import share, tokenizer_name, whole
+from headstock.tasks.options import one_of, share, tokenizer_name, whole
 
 
 @pytest.mark.parametrize("value", ["64", 64, " 64 "])
@@ -24,6 +24,19 @@ def test_a_share_is_read_from_text_or_number(value: str | float) -> None:
 def test_what_is_no_share_is_refused_with_what_was_wanted(value: str | float) -> None:
     with pytest.raises(UserError, match=r"held_out must be a share above 0 and at most 0\.5: got"):
         share(0.5)("held_out", value)
+
+
+@pytest.mark.parametrize(("value", "read"), [("0", 0.0), (0, 0.0), ("-0.0", 0.0), ("0.25", 0.25), (0.5, 0.5)])
+def test_a_share_may_be_none_where_that_has_a_meaning(value: str | float, read: float) -> None:
+    assert str(share(0.5, zero=True)("noise", value)) == str(read)
+    with pytest.raises(UserError, match=r"noise must be a share from 0 to 0\.5: got"):
+        share(0.5, zero=True)("noise", "0.51")
+
+
+def test_a_name_is_one_of_those_known() -> None:
+    assert one_of("random", "none")("fillers", "none") == "none"
+    with pytest.raises(UserError, match="fillers must be random or none: got 'some'"):
+        one_of("random", "none")("fillers", "some")
 
 
 def test_a_tokenizer_has_one_way_to_be_written() -> None:

@@ -14,6 +14,7 @@ from headstock.comparison.request import Request
 from headstock.comparison.single import open_model, single_cell, task_of, train_cell
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
+from headstock.programs.compiler import trying
 from headstock.programs.compiler.domain import Domain
 from headstock.tasks import tokenizers
 from headstock.tasks.program import ProgramTask, is_held_out
@@ -23,6 +24,12 @@ from headstock.training.evaluation import evaluate
 SOLVED = ("program", "program,name=reverse,length=6", "program,name=shift,by=2,length=6", "program,name=dyck,length=8",
           "program,name=parity,length=8", "program,name=hist,length=5,vocab=1,,2,,3,causal=false")  # fmt: skip
 ADDITION = "program,name=addition,digits=1"
+
+
+@pytest.fixture(autouse=True)
+def _short_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compile goes through no more of its domain than at random: every program is tried in its own tests."""
+    monkeypatch.setattr(trying, "SECONDS", 0.01)
 
 
 def task_called(spec: str) -> ProgramTask:

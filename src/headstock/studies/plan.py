@@ -17,6 +17,7 @@ from headstock.studies.base import Budget, Row, Study
 from headstock.studies.cells import StudyCell, cell_of
 from headstock.studies.figures import Ours
 from headstock.studies.runs import TRAINED, with_plain_numbers
+from headstock.training.agreement import refuse_penalty
 from headstock.training.config import TrainingConfig
 
 MOST_SEEDS = 10_000
@@ -106,6 +107,7 @@ def make_plan(
             mixer_class(cell.model.mixer).check(cell.model)
             if cell.task.causal:
                 refuse_bidirectional(cell.model)
+            refuse_penalty(cell.model, cell.training)
             sizes(cell.model)  # builds it, and holds what it says it trains against what it does train
     return plan
 

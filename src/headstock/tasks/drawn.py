@@ -55,6 +55,10 @@ class Rows:
         """Give them to be trained on or scored."""
         return Batch(self.inputs.clone(), self.targets.clone(), self.mask.clone())
 
+    def batches(self, size: int = 64) -> list[Batch]:
+        """Give them so many at a time."""
+        return [self[start : start + size].batch() for start in range(0, len(self), size)]
+
     @classmethod
     def joined(cls, parts: list["Rows"]) -> "Rows":
         """Give rows of one length one after another."""

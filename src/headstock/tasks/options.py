@@ -56,20 +56,31 @@ def whole(least: int) -> Callable[[str, Value], Value]:
     return read
 
 
-def share(most: float) -> Callable[[str, Value], Value]:
-    """Read a share above 0 and at most `most`."""
+def share(most: float, *, zero: bool = False) -> Callable[[str, Value], Value]:
+    """Read a share of at most `most`, above 0 or, where 0 has a meaning, from it on."""
 
     def read(name: str, value: Value) -> Value:
-        wanted = f"{name} must be a share above 0 and at most {most}: got {value!r}."
+        wanted = f"{name} must be a share {'from 0 to' if zero else 'above 0 and at most'} {most}: got {value!r}."
         if isinstance(value, bool):
             raise UserError(wanted)
         try:
             number = float(value)
         except (ValueError, TypeError):
             raise UserError(wanted) from None
-        if not math.isfinite(number) or not 0 < number <= most:
+        if not math.isfinite(number) or not 0 <= number <= most or (number == 0 and not zero):
             raise UserError(wanted)
-        return number
+        return abs(number)
+
+    return read
+
+
+def one_of(*names: str) -> Callable[[str, Value], Value]:
+    """Read one of some names."""
+
+    def read(name: str, value: Value) -> Value:
+        if value not in names:
+            raise UserError(f"{name} must be {' or '.join(names)}: got {value!r}.")
+        return value
 
     return read
 

@@ -77,7 +77,7 @@ STUDY = Study(
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte", "parameters"),
-    choices=("Two blocks of width 64, 1,000 steps of 16 rows of 128 tokens of Shakespeare, one rate for all.",
+    choices=("Two blocks of width 64, 500 steps of 16 rows of 128 tokens of Shakespeare, one rate for all.",
              "All rows have as many parameters, by the width of the feed-forward."),
     pictures=pictures,
 )  # fmt: skip

@@ -85,7 +85,7 @@ STUDY = Study(
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte", "parameters"),
     choices=(
-        "Two blocks of width 64, 1,000 steps of 16 rows of 128 tokens: what ten seeds of every arm can be had for.",
+        "Two blocks of width 64, 500 steps of 16 rows of 128 tokens: what ten seeds of every arm can be had for.",
     ),
     pictures=pictures,
 )

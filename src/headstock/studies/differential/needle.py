@@ -20,7 +20,7 @@ HAYSTACKS = {"n1r1": (1, 1), "n2r2": (2, 2), "n4r2": (4, 2), "n6r2": (6, 2)}
 """Needles and questions."""
 LENGTH = 48
 ARMS = ("softmax", "differential", "differential2")
-FLOOR = "uniform,n_layers=1"
+FLOOR = "uniform+learned,n_layers=1"
 PUBLISHED = {"n1r1": ("1.00", "1.00"), "n2r2": (".85", ".92"), "n4r2": (".62", ".84"), "n6r2": (".55", ".85")}
 """Accuracy of a Transformer and of DIFF, 3B parameters, 4K tokens."""
 READ = 64

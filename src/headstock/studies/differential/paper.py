@@ -17,7 +17,7 @@ SETTINGS: Mapping[str, Any] = {**BLOCK, "position": "rope", "d_model": 64, "n_la
 """Of every arm."""
 SHAKESPEARE = "text,corpus=shakespeare,tokenizer=bpe:1024,context=128"
 PYTHON_DOCS = "text,corpus=python-docs,tokenizer=bpe:1024,context=128"
-STEPS: Mapping[str, Any] = {"steps": 1000, "batch_size": 16, "lr": 4e-3, "evaluate_every": 250}
+STEPS: Mapping[str, Any] = {"steps": 500, "batch_size": 16, "lr": 4e-3, "evaluate_every": 125}
 """Of rows that learn text."""
 
 GAIN = 0.025

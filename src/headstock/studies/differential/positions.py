@@ -92,10 +92,10 @@ STUDY = Study(
     source=f"questions of readers of {SOURCE}",
     rows=tuple(rows()),
     claims=tuple(claims()),
-    efforts={"quick": Effort(3, {"steps": 40, "evaluate_every": 40}), "full": Effort(10, {"steps": 500})},
+    efforts={"quick": Effort(3, {"steps": 40, "evaluate_every": 40}), "full": Effort(10, {"steps": 250})},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte"),
-    choices=("Two blocks of width 64, 500 steps of 16 rows of 128 tokens, one rate for all: ten seeds of 24 rows.",),
+    choices=("Two blocks of width 64, 250 steps of 16 rows of 128 tokens, one rate for all: ten seeds of 24 rows.",),
     pictures=pictures,
 )

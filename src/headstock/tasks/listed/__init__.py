@@ -6,4 +6,4 @@ from headstock.tasks.listed.entry import Entry
 __all__ = ["BY_NAME", "Entry"]
 
 _KINDS = (language, recall, in_context, many_shots, formal)
-BY_NAME = {entry.name: entry for kind in _KINDS for entry in kind.ENTRIES}
+BY_NAME: dict[str, Entry] = {entry.name: entry for kind in _KINDS for entry in kind.ENTRIES}

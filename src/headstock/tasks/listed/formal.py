@@ -33,4 +33,32 @@ ENTRIES = (
         ),
         program_options.completed,
     ),
+    Entry(
+        "aab",
+        "go on with aabaab... beyond the length that was trained on",
+        "headstock.tasks.aab",
+        "Aab",
+        (Option("length", 12, "tokens in a row that is trained on; held-out ones have twice as many", whole(3)),),
+    ),
+    Entry(
+        "addition",
+        "say the digits of a sum",
+        "headstock.tasks.addition",
+        "Addition",
+        (
+            Option("digits", 3, "digits of either number", whole(1)),
+            Option("reversed", "true", "whether the answer is written from the ones on", program_options.yes_or_no),
+        ),
+    ),
+    Entry(
+        "dyck",
+        "say which bracket closes in nested brackets of several kinds",
+        "headstock.tasks.dyck",
+        "Dyck",
+        (
+            Option("kinds", 8, "kinds of brackets", whole(2)),
+            Option("depth", 8, "brackets open at once, at most", whole(1)),
+            Option("length", 32, "tokens in a row, an even number; at least twice the depth", whole(2)),
+        ),
+    ),
 )
