@@ -6,7 +6,7 @@ PACKAGE := $(VENV)/.package-installed
 DEVELOPMENT := $(VENV)/.development-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compare test test-full lint types bench docs mixers
+.PHONY: help setup compare test test-full lint types bench docs mixers differential
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ docs: $(DEVELOPMENT)  ## run every command and snippet of README and docs/
 
 mixers: $(DEVELOPMENT)  ## write docs/mixers.md anew from the code
 	$(BIN)/python docs/write_mixers.py
+
+differential: $(DEVELOPMENT)  ## write docs/results/differential.md anew from the studies' answers
+	$(BIN)/python docs/write_differential.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headstock.errors import UserError
 from headstock.model.config import POSITIONS, ModelConfig
 from headstock.model.mixers import mixer_class, mixer_names
+from headstock.model.mixers.base import KEYS_OF_SOME
 
 TWO = {"vocab_size": 17, "context": 12}
 MIXERS = mixer_names()
@@ -41,6 +42,10 @@ FIELDS = {
     "soft_cap": st.none() | st.floats(0.1, 50),
     "qk_norm": choices("qk_norm"),
     "k": st.none() | st.integers(1, 14),
+    "head_norm": choices("head_norm"),
+    "lambda_init": st.none() | st.just(0.0) | st.floats(0.0, 0.99),
+    "lambda_scale": st.booleans(),
+    "lambdas": choices("lambdas"),
     "norm": choices("norm"),
     "norm_placement": choices("norm_placement"),
     "final_norm": st.booleans(),
@@ -77,7 +82,7 @@ def buildable_configs(draw: st.DrawFn) -> ModelConfig:
     position = draw(st.sampled_from(ALLOWED[mixer]))
     width = draw(st.sampled_from([8, 12, 16]))
     kind = mixer_class(mixer)
-    without = {*kind.refuses, *({"k"} - kind.reads)}
+    without = {*kind.refuses, *(KEYS_OF_SOME.keys() - kind.reads)}
     fixed = {**TWO, "mixer": mixer, "position": position, "d_model": width, "norm_eps": 1e-5, "causal": True}
     config = draw(configs(without=without, **fixed))
     try:

@@ -107,16 +107,33 @@ def test_differencing_equals_the_plain_formula(
 
 @pytest.mark.parametrize("kind", ["causal", "all at once"])
 @pytest.mark.parametrize("block", [8, 2], ids=["maps kept", "maps computed anew"])
+@pytest.mark.parametrize("shares", [(), (2,)], ids=["one share", "a share a pair"])
 def test_differencing_has_the_gradient_of_its_finite_differences(
-    kind: str, block: int, monkeypatch: pytest.MonkeyPatch
+    shares: tuple[int, ...], kind: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(differencing, "BLOCK", block)
     visible = what_is_seen(kind, 6)
     if visible.slopes_h is not None:
         visible = replace(visible, slopes_h=torch.tensor([0.3, 0.3, 0.7, 0.7]), window=3)
-    shapes = ((2, 4, 6, 3), (2, 2, 6, 3), (2, 1, 6, 4), ())
+    shapes = ((2, 4, 6, 3), (2, 2, 6, 3), (2, 1, 6, 4), shares)
     q, k, v, less = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     torch.autograd.gradcheck(lambda *x: differencing.differencing(*x, visible), (q, k, v, less))
+
+
+@pytest.mark.parametrize("at_once", [2**19, 3000], ids=["roomy", "tight"])
+@pytest.mark.parametrize("kind", ["causal", "all at once"])
+@pytest.mark.parametrize("n_kv_heads", [8, 4])
+def test_differencing_with_a_share_a_pair_equals_the_plain_formula(
+    n_kv_heads: int, kind: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(differencing, "AT_ONCE", at_once)
+    mixer = mixer_of(f"differential,lambdas=head,n_kv_heads={n_kv_heads}")
+    heads = heads_of(mixer, what_is_seen(kind, 130))
+    with listening() as heard:
+        fast = averages_and_gradients(mixer, heads, fast=True)
+    assert heard == {"blockwise"}
+    for ours, plain in zip(fast, averages_and_gradients(mixer, heads, fast=False), strict=True):
+        close(ours, plain, atol=1e-9)
 
 
 def test_differencing_refuses_a_second_derivative() -> None:

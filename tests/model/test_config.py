@@ -13,7 +13,7 @@ from headstock.errors import UserError
 from headstock.model.config import POSITIONS, TOPK_KEYS, ModelConfig, config_of, parse_variant
 from headstock.model.frame import Frame
 from headstock.model.mixers import mixer_class, mixer_names
-from headstock.model.mixers.base import CROSS
+from headstock.model.mixers.base import CROSS, KEYS_OF_SOME
 from headstock.model.mixers.softmax import Softmax
 from headstock.model.transformer import build
 from tests.model.any_config import FIELDS, TWO, configs
@@ -72,6 +72,10 @@ NEW_KEYS = {
     "soft_cap": [None, 0.5, 50.0],
     "qk_norm": ["none", "layernorm", "rmsnorm"],
     "k": [None, 1, TOPK_KEYS],
+    "head_norm": ["own", "none", "rmsnorm"],
+    "lambda_init": [None, 0.0, 0.8],
+    "lambda_scale": [True, False],
+    "lambdas": ["layer", "head", "fixed"],
 }
 
 
@@ -89,6 +93,7 @@ def test_a_key_is_chosen_and_written_where_it_is_no_default(key: str, value: obj
 VALUES = {
     "query_key": "shared", "value_map": "identity", "qkv_bias": True, "n_kv_heads": 2, "dropout_attention": 0.1,
     "causal": False, "window": 3, "soft_cap": 2.5, "qk_norm": "rmsnorm", "scale_scores": False,
+    "head_norm": "rmsnorm",
 }  # fmt: skip
 REFUSALS = [(mixer, what) for mixer in mixer_names() for what in mixer_class(mixer).refuses]
 
@@ -123,6 +128,17 @@ def test_k_is_for_the_mixers_that_choose_keys(mixer: str) -> None:
         assert build(mixer, **TWO).blocks[0].mixer.k == TOPK_KEYS
     else:
         assert refusal(build, mixer, **TWO, k=3) == f"{mixer} has no use for k=3: it chooses no keys; leave k out."
+
+
+@pytest.mark.parametrize("mixer", mixer_names())
+@pytest.mark.parametrize(("key", "value"), [("lambda_init", 0.5), ("lambda_scale", False), ("lambdas", "head")])
+def test_what_is_about_lambda_is_for_the_mixer_that_has_it(mixer: str, key: str, value: object) -> None:
+    if key in mixer_class(mixer).reads:
+        assert build(mixer, **TWO, **{key: value}).config.chosen[key] == value
+    else:
+        written = str(value).lower()
+        said = f"{mixer} has no use for {key}={written}: {KEYS_OF_SOME[key]}; leave {key} out."
+        assert refusal(build, mixer, **TWO, **{key: value}) == said
 
 
 def test_a_mixer_of_ones_own_may_refuse_every_usual_position() -> None:
@@ -260,6 +276,12 @@ def test_advice_on_the_number_of_heads_can_be_followed(d_model: int, n_heads: in
         ("softmax,window=0", "window='0' cannot be used: it should be greater than 0."),
         ("softmax,window=many", "window='many' cannot be used: it should be a valid integer"),
         ("topk,k=0", "k='0' cannot be used: it should be greater than 0."),
+        ("softmax,head_norm=layer", "head_norm='layer' cannot be used: it should be 'own', 'none' or 'rmsnorm'."),
+        ("differential,lambda_init=1", "lambda_init='1' cannot be used: it should be less than 1."),
+        ("differential,lambda_init=-1", "lambda_init='-1' cannot be used: it should be greater than or equal to 0."),
+        ("differential,lambdas=pair", "lambdas='pair' cannot be used: it should be 'layer', 'head' or 'fixed'."),
+        ("differential,lambda_init=0,lambda_scale=false", "no factor to leave out, for 1 − 0 is 1: leave lambda_scale"),
+        ("differential,lambdas=fixed,lambda_init=0,query_key=identity", "choose another query_key than identity."),
         ("softmax,qk_norm=layer", "it should be 'none', 'layernorm' or 'rmsnorm'"),
         ("uniform+rope", "it has no queries and keys to rotate; choose another position, such as uniform+learned."),
         ("uniform+alibi", "uniform cannot use alibi: a penalty on distance would make it another average"),

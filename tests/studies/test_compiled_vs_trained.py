@@ -5,12 +5,12 @@ import torch
 
 from headstock import tasks
 from headstock.model.transformer import build
-from headstock.programs.compiler import trying
 from headstock.studies import compiled_vs_trained as module
 from headstock.studies.base import Opened
 from headstock.studies.cells import cell_of
 from headstock.studies.compiled_vs_trained import ADDITION, HIST, STUDY, compiled_for, of_mended, whole_rows
 from headstock.training.config import TrainingConfig
+from tests.programs.short_proofs import shorten_proofs
 
 SHORT = "program,length=4,vocab=ab"
 
@@ -19,7 +19,7 @@ SHORT = "program,length=4,vocab=ab"
 def test_the_same_shape_is_the_compiled_model_s_and_that_is_exact(
     name: str, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trying, "SECONDS", 0.01)  # every program is tried in its own tests
+    shorten_proofs(monkeypatch)
     compiled = compiled_for(tasks.parse(spec))
     monkeypatch.setattr(module, "compiled_for", lambda task: compiled if task is tasks.parse(spec) else None)
     by_name = {row.name: row for row in STUDY.rows}

@@ -63,3 +63,6 @@ def test_only_matrices_decay_and_every_parameter_is_trained_once():
         is_vector = parameter.ndim == 1
         assert decays[id(parameter)] == (0.0 if is_vector else 0.3), name
     assert decays[id(model.blocks[0].mixer.lambda_q1)] == 0.0
+    of_heads = build("differential,lambdas=head", vocab_size=5, context=4)
+    undecayed = {id(p) for p in adamw(of_heads, TrainingConfig(steps=1)).param_groups[1]["params"]}
+    assert id(of_heads.blocks[0].mixer.lambda_q1) in undecayed

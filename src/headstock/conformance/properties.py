@@ -21,7 +21,7 @@ from headstock.errors import UserError
 from headstock.model.attention import shared_by_groups
 from headstock.model.config import ROTARY
 from headstock.model.frame import Frame
-from headstock.model.mixers.base import HeadMixer
+from headstock.model.mixers.base import KEYS_OF_SOME, HeadMixer
 from headstock.model.positions import Rotation
 from headstock.model.transformer import Transformer
 
@@ -40,7 +40,7 @@ A_CHANGE = 1e-6
 )
 def weights_are_as_declared(trial: Trial) -> Finding:
     """Normalised rows sum to 1, none below 0; some signed ones are below; all are finite; none shown where none are."""
-    declared = trial.kind.weights_are
+    declared = trial.kind.weights_under(trial.config)
     if declared == "none":
         try:
             trial.model().weights(trial.ids())
@@ -180,20 +180,18 @@ def _shifted(call: Call, trial: Trial) -> Frame:
     "it in `refuses` with the reason",
 )
 def choices_are_read(trial: Trial) -> Finding:
-    """Position, soft cap, norms of queries and keys, and k each change the logits where not refused; fast = plain."""
+    """Position, soft cap, norms, and keys that only some mixers read, each change the logits where not refused.
+
+    So they do in both evaluations, which agree.
+    """
     trial = trial.changed(window=None)  # a window of 1 leaves nothing to choose
-    choices: dict[str, object] = {"soft_cap": 0.3, "qk_norm": "rmsnorm", "scale_scores": False}
-    if "k" in trial.kind.reads:
-        choices["k"] = 2
-    if trial.config.position != "none":
-        choices["position"] = "none"
+    choices = _other_choices(trial)
     differences = Differences()
     read, refused, without_effect = [], [], []
     (_, fast), (_, plain) = paths(trial)
     ids = trial.ids()
-    for key, value in choices.items():
+    for key, other_value in choices.items():
         name = trial.config.position if key == "position" else key
-        other_value = value if getattr(trial.config, key) != value else "none"
         try:
             other = trial.changed(**{key: other_value})
         except NotApplicableError:
@@ -213,6 +211,26 @@ def choices_are_read(trial: Trial) -> Finding:
     if finding.status == "failed":
         return finding
     return passed(f"{', '.join(read)}" + (f"; refused: {', '.join(refused)}" if refused else ""))
+
+
+def _other_choices(trial: Trial) -> dict[str, object]:
+    """Give another value than the config's of each key that is tried, of `KEYS_OF_SOME` where the mixer reads it."""
+    config, kind = trial.config, trial.kind
+    normed = config.head_norm == "rmsnorm" or (config.head_norm == "own" and kind.norms_heads)
+    values: dict[str, tuple[object, ...]] = {
+        "soft_cap": (0.3, None),
+        "qk_norm": ("rmsnorm", "none"),
+        "scale_scores": (False, True),
+        "head_norm": ("none",) if normed else ("rmsnorm",),
+        "k": (2, 1),
+        "lambda_init": (0.4, None),
+        "lambda_scale": (False, True),
+        "lambdas": ("fixed", "layer"),
+        "position": ("none",),
+    }
+    read = {key: others for key, others in values.items() if key not in KEYS_OF_SOME or key in kind.reads}
+    other = {key: [value for value in others if value != getattr(config, key)] for key, others in read.items()}
+    return {key: others[0] for key, others in other.items() if others}
 
 
 @check(

@@ -218,8 +218,8 @@ def _report(
         outcomes.append(Outcome(group, item.name, config.position, finding.status, finding.found, item.law, usually))
         if on_outcome is not None:
             on_outcome(outcomes[-1], len(outcomes), len(plan))
-    kind = mixer_class(configs[0].mixer)
-    return Report(variant, kind.weights_are, tuple(config.position for config in configs), tuple(outcomes))
+    declared = mixer_class(configs[0].mixer).weights_under(configs[0])
+    return Report(variant, declared, tuple(config.position for config in configs), tuple(outcomes))
 
 
 def _found(item: Check, config: ModelConfig) -> Finding:

@@ -67,8 +67,11 @@ def _mixer_maps(config: ModelConfig) -> int:
 
 
 def _head_norms(config: ModelConfig) -> int:
-    """Count the two norms of queries and of keys, each shared by all heads."""
-    return 2 * _norm_parameters(config.qk_norm, mixer_class(config.mixer).sizes(config).key_size)
+    """Count the norms of queries, of keys and of outputs that are no mixer's own, each shared by all heads."""
+    mixer = mixer_class(config.mixer)
+    sizes = mixer.sizes(config)
+    of_outputs = sizes.value_size if mixer.adds_head_norm(config) else 0
+    return 2 * _norm_parameters(config.qk_norm, sizes.key_size) + of_outputs
 
 
 def _norm_parameters(kind: str, width: int) -> int:

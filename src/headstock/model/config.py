@@ -82,6 +82,15 @@ class ModelConfig(Settings):
     """A norm of every query and key, before it is turned, one weight for all heads (Dehghani et al., 2023)."""
     k: PositiveInt | None = Field(default_factory=lambda known: TOPK_KEYS if known.get("mixer") == "topk" else None)
     """Keys that a query of topk averages, the highest scored."""
+    head_norm: Literal["own", "none", "rmsnorm"] = "own"
+    """A norm of each head's output, one weight for all heads; with own there is one where the mixer's formula has it,
+    as differential's has for each pair."""
+    lambda_init: float | None = Field(default=None, ge=0, lt=1)
+    """The λ_init of differential in every layer; with none it grows with the depth, 0.8 − 0.6 exp(−0.3 layer)."""
+    lambda_scale: bool = True
+    """What a pair of differential gives is multiplied by 1 − λ_init; with false it is not."""
+    lambdas: Literal["layer", "head", "fixed"] = "layer"
+    """The λ that differential learns: one a layer, one a pair of heads, or none, so that λ stays λ_init."""
 
     norm: Literal["none", "layernorm", "rmsnorm"] = "layernorm"
     """What keeps the sizes of numbers in order."""
@@ -116,7 +125,7 @@ class ModelConfig(Settings):
     init: Literal["fan-in", "gpt2", "torch"] = "fan-in"
     """Where training starts: see `model/initialisation.py`, which says what each draws."""
 
-    @field_validator("window", "soft_cap", "k", mode="before")
+    @field_validator("window", "soft_cap", "k", "lambda_init", mode="before")
     @classmethod
     def _none_can_be_written(cls, value: object) -> object:
         return None if value == "none" else value

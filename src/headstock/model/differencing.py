@@ -31,7 +31,8 @@ def differencing(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, v
     """Give (softmax(q₁·k₁/√d) − less · softmax(q₂·k₂/√d)) v, (batch, pair, query, width of v).
 
     q (batch, 2·pair, query, d) and k (batch, 2·group, key, d) hold the two of a pair side by side; v is (batch, group,
-    key, width). Pair i reads group i // (pairs / groups). less is a scalar. All are of one dtype, float32 or wider.
+    key, width). Pair i reads group i // (pairs / groups). less is a scalar, or (pair,). All are of one dtype, float32
+    or wider.
     Memory grows in a line with the keys, backwards too. ALiBi, one slope a pair, needs causal attention.
     There is no second derivative.
     """
@@ -45,6 +46,7 @@ class _Differencing(torch.autograd.Function):
         q, k, v = layout.rows(q_bhqd, maps=2), k_bhkd.flatten(0, 1), v_bhkd.flatten(0, 1)
         z = v.new_empty(layout.groups, q.shape[1], v.shape[2])
         scores_room, maps_room = (q.new_empty(layout.room) for _ in range(2))
+        less_g1rs1 = layout.of_pairs(less)
         kept: list[Tensor] = []
         for block in layout.blocks():
             scores, maps = block.cut(scores_room, 2), block.cut(maps_room, 2)
@@ -53,7 +55,7 @@ class _Differencing(torch.autograd.Function):
                 kept.append(maps)
             block.softmax(q, k, scores, maps)
             difference = block.cut(scores_room, 1)
-            torch.addcmul(maps[:, :1], maps[:, 1:], -less, out=difference)
+            block.difference(maps, less_g1rs1, difference)
             torch.bmm(difference[:, 0], v[block.groups, block.keys], out=z[block.groups, block.rows])
         ctx.save_for_backward(q, k, v, less, *kept)
         return layout.heads(z, maps=1)
@@ -66,9 +68,11 @@ class _Differencing(torch.autograd.Function):
         q, k, v, less, *kept = ctx.saved_tensors
         dz = layout.rows(dz_bhqd, maps=1)
         dq, dk, dv, dless = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v), torch.zeros_like(less)
+        less_g1rs1 = layout.of_pairs(less)
         # The factor of dp₂ is left out of ds₂ and put on what ds₂ is multiplied with: rows of d, not rows of keys.
-        factor_m11 = torch.stack([torch.ones_like(less), -less])[:, None, None]
-        q_times = (q.view(-1, 2, *q.shape[1:]) * factor_m11).flatten(0, 1)
+        factor_gmrs1 = torch.cat([torch.ones_like(less_g1rs1), -less_g1rs1], dim=1)
+        q_gmrsd = q.view(-1, 2, layout.visible.n_queries, layout.share, q.shape[2])
+        q_times = (q_gmrsd * factor_gmrs1).view(q.shape)
         scores_room, maps_room, one_room = (q.new_empty(size) for size in (layout.room, layout.room, layout.room // 2))
         for block in layout.blocks():
             groups, pairs, rows, keys = block.groups, block.maps, block.rows, block.keys
@@ -78,16 +82,19 @@ class _Differencing(torch.autograd.Function):
             else:
                 maps = block.cut(maps_room, 2)
                 block.softmax(q, k, scores, maps)
-            torch.addcmul(maps[:, :1], maps[:, 1:], -less, out=one)
+            block.difference(maps, less_g1rs1, one)
             dv[groups, keys].baddbmm_(one[:, 0].transpose(1, 2), dz[groups, rows])
             torch.bmm(dz[groups, rows], v[groups, keys].transpose(1, 2), out=one[:, 0])  # dp₁
             torch.mul(maps, one, out=scores)
             total = scores.sum(-1, keepdim=True)
-            dless -= total[:, 1].sum()
+            if less.ndim:
+                layout.add_to_pairs(dless, block, -total[:, 1])
+            else:
+                dless -= total[:, 1].sum()
             dscores = scores.addcmul_(maps, total, value=-1).flatten(0, 1)
             torch.bmm(dscores, k[pairs, keys], out=dq[pairs, rows])
             dk[pairs, keys].baddbmm_(dscores.transpose(1, 2), q_times[pairs, rows], alpha=layout.scale)
-        dq.view(-1, 2, *q.shape[1:]).mul_(factor_m11 * layout.scale)
+        dq.view(q_gmrsd.shape).mul_(factor_gmrs1 * layout.scale)
         dk, dv = (x.view(layout.batch, -1, *x.shape[1:]) for x in (dk, dv))
         return layout.heads(dq, maps=2), dk, dv, dless, None
 
@@ -119,6 +126,17 @@ class _Layout:
         """(group·map, row, d) → (batch, head, query, d)"""
         split = x.view(self.batch, -1, maps, x.shape[1] // self.share, self.share, x.shape[2])
         return split.permute(0, 1, 4, 2, 3, 5).flatten(1, 3)
+
+    def of_pairs(self, x: Tensor) -> Tensor:
+        """(pair,) → (group, 1, 1, pair of the group, 1); of a scalar (1, 1, 1, 1, 1)."""
+        if not x.ndim:
+            return x.view(1, 1, 1, 1, 1)
+        return x.view(-1, 1, 1, self.share, 1).repeat(self.batch, 1, 1, 1, 1)
+
+    def add_to_pairs(self, sums_p: Tensor, block: "_Block", x_gr1: Tensor) -> None:
+        """Add what a block has in each row to the sum of the row's pair."""
+        groups = torch.arange(block.groups.start, block.groups.stop, device=x_gr1.device) % (self.groups // self.batch)
+        sums_p.view(-1, self.share).index_add_(0, groups, x_gr1.view(len(groups), -1, self.share).sum(1))
 
     @property
     def queries(self) -> int:
@@ -172,16 +190,25 @@ class _Block:
         n_keys = self.keys.stop - self.keys.start
         return room[: math.prod(shape) * n_keys].view(*shape, n_keys)
 
+    def difference(self, maps: Tensor, less_g1rs1: Tensor, out: Tensor) -> None:
+        """Write the first map less its share of the second, (group, 1, row, key)."""
+        less = less_g1rs1 if len(less_g1rs1) == 1 else less_g1rs1[self.groups]
+        first, second, to = (self.by_pair(x) for x in (maps[:, :1], maps[:, 1:], out))
+        torch.addcmul(first, second, -less, out=to)
+
+    def by_pair(self, x: Tensor) -> Tensor:
+        """(group, map, row, key) → (group, map, query, pair of the group, key)"""
+        return x.view(*x.shape[:2], -1, self.share, x.shape[3])
+
     def softmax(self, q: Tensor, k: Tensor, scores: Tensor, maps: Tensor) -> None:
         """Write both maps, (group, map, row, key), by way of scores."""
         flat, keys = scores.flatten(0, 1), k[self.maps, self.keys].transpose(1, 2)
         torch.baddbmm(flat, q[self.maps, self.rows], keys, beta=0, alpha=self.scale, out=flat)
-        by_pair = (*scores.shape[:2], -1, self.share, scores.shape[3])
         if self.added is not None:
-            scores.view(by_pair)[..., -self.added.shape[-1] :] += self.added
+            self.by_pair(scores)[..., -self.added.shape[-1] :] += self.added
         torch.softmax(scores, -1, out=maps)
         if self.blind is not None:
-            maps.view(by_pair).masked_fill_(self.blind, 0.0)
+            self.by_pair(maps).masked_fill_(self.blind, 0.0)
 
 
 def _seen(visible: Visible, start: int, stop: int, share: int) -> tuple[slice, Tensor | None, Tensor | None]:

@@ -39,6 +39,8 @@ class TrainingConfig(Settings):
     """AdamW's addition to the root of those."""
     weight_decay: float = Field(default=0.1, ge=0)
     """On matrices alone: never on norms, biases or a mixer's vectors."""
+    agreement_penalty: float = Field(default=0.0, ge=0)
+    """Times the mean cosine of the two maps that a differential head subtracts, added to what is minimised."""
     clip: float | None = Field(default=None, gt=0)
     """Largest norm of the whole gradient; longer ones are scaled down to it. None leaves them as they are."""
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from headstock.model.dropout import DropoutDraws
 from headstock.model.transformer import Transformer
+from headstock.training.agreement import hidden_and_agreement, refuse_penalty
 from headstock.training.batch import Batch, BatchSource
 from headstock.training.config import TrainingConfig
 from headstock.training.evaluation import evaluate
@@ -61,8 +62,10 @@ def train(
     before_evaluation is called with every weight in place, so that it can be saved before evaluating can fail;
     after_step after every step, for showing progress or stopping by an exception: what is done then stays done.
 
-    Raises NonFiniteLoss at the latest by the next evaluation, with nothing evaluated after it.
+    Raises NonFiniteLoss at the latest by the next evaluation, with nothing evaluated after it, and UserError for an
+    agreement_penalty on a model without two maps.
     """
+    refuse_penalty(model.config, config)
     optimiser = adamw(model, config) if optimiser is None else optimiser
     progress = Progress() if progress is None else progress
 
@@ -111,6 +114,8 @@ def take_step(
 def accumulate_gradients(model: Transformer, batch: Batch, config: TrainingConfig, step: int) -> Tensor:
     """Add the gradient of the batch's mean loss to the model's; give that loss, unsynchronised.
 
+    With agreement_penalty there is its gradient too (training/agreement.py); the loss that is given leaves it out.
+
     The batch goes through in pieces, each forward and backward, so that what lies between stays in the cache. The
     unembedding runs only where a target counts.
     """
@@ -126,11 +131,16 @@ def accumulate_gradients(model: Transformer, batch: Batch, config: TrainingConfi
         draws = None
         if any((model.config.dropout_attention, model.config.dropout_residual, model.config.dropout_embedding)):
             draws = DropoutDraws(config.seed, step, range(start, start + len(inputs)), device)
-        x_bqm = model.hidden(inputs, draws=draws)
+        if config.agreement_penalty:
+            x_bqm, agreement_b = hidden_and_agreement(model, inputs, draws=draws)
+        else:
+            x_bqm = model.hidden(inputs, draws=draws)
         x_nm = x_bqm.flatten(0, 1) if bool(mask.all()) else x_bqm[mask.to(device, non_blocking=True)]
         loss = loss_sum(model, x_nm, targets) / n_targets
-        loss.backward()  # type: ignore[no-untyped-call]
         total += loss.detach()
+        if config.agreement_penalty:
+            loss = loss + config.agreement_penalty * agreement_b.sum() / len(batch.inputs)
+        loss.backward()  # type: ignore[no-untyped-call]
     return total
 
 

@@ -1,6 +1,7 @@
 """Two queries over one key: the formula, pair by pair and token by token, and one fused call that evaluates it."""
 
 import math
+from copy import deepcopy
 
 import pytest
 import torch
@@ -46,6 +47,26 @@ def test_a_token_takes_its_own_share_of_the_second_map_from_the_first(n_kv_heads
     x = torch.randn(1, TIME, D_MODEL, dtype=torch.float64)
     with torch.no_grad():
         close(mixer(x, Frame(Visible(TIME, TIME, x.device), plain=plain))[0], by_hand(mixer, x[0], n_kv_heads))
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["fast", "plain"])
+@pytest.mark.parametrize("n_kv_heads", [4, 2, 1])
+def test_logits_and_gradients_are_those_of_the_formula(n_kv_heads: int, plain: bool) -> None:
+    model = Case("d", f"differential2+none,n_kv_heads={n_kv_heads}").model()
+    naive = deepcopy(model)
+    for block in naive.blocks:
+        mixer = block.mixer
+        mixer.forward = lambda x, frame, mixer=mixer: torch.stack([by_hand(mixer, row, n_kv_heads) for row in x])
+    model.plain = plain
+    logits, expected = model(some_ids()), naive(some_ids())
+    close(logits, expected)
+    for one in (logits, expected):
+        one.square().mean().backward()
+    for (name, ours), theirs in zip(model.named_parameters(), naive.parameters(), strict=True):
+        assert ours.grad is not None, name
+        assert theirs.grad is not None, name
+        assert theirs.grad.abs().max() > 0, name
+        close(ours.grad, theirs.grad, atol=1e-9)
 
 
 def test_rows_sum_to_one_less_the_share_and_half_of_all_starts_from_a_closed_gate() -> None:

@@ -23,7 +23,7 @@ from headstock.model.dropout import dropout
 from headstock.model.frame import Frame
 from headstock.model.heads import Heads
 from headstock.model.hooks import UNHOOKED, PassHooks
-from headstock.model.norms import norm
+from headstock.model.norms import RMSNorm, norm
 from headstock.model.shapes import (
     Keys,
     KeysPerQueryHead,
@@ -40,6 +40,15 @@ from headstock.model.visibility import Visible
 WeightsAre = Literal["normalised", "signed", "unnormalised", "none"]
 CROSS = "cross attention"
 """What `Mixer.refuses` calls reading another sequence's keys and values."""
+KEYS_OF_SOME = {
+    "k": "it chooses no keys",
+    "lambda_init": "it has no λ_init",
+    "lambda_scale": "it has no λ_init",
+    "lambdas": "no λ of its own belongs to a layer or a head",
+}
+"""ModelConfig's keys that a mixer reads only where its `reads` names them, each with what the others lack."""
+HEAD_NORM_EPS = 1e-5
+"""Of the norm of a head's output, as the paper on differential attention has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +95,9 @@ class Mixer(nn.Module, ABC):
     refuses: ClassVar[Mapping[str, str]] = {}
     """Positions, ModelConfig's keys, or "cross attention", that mean nothing here, each with its reason."""
     reads: ClassVar[frozenset[str]] = frozenset()
-    """ModelConfig's keys that only some mixers read, and this one does: "k"."""
+    """Those of `KEYS_OF_SOME` that this mixer reads."""
+    norms_heads: ClassVar[bool] = False
+    """Whether its formula has a norm of each head's output, which head_norm=none leaves out; it sees to that itself."""
 
     @classmethod
     def check(cls, config: ModelConfig) -> None:
@@ -99,10 +110,13 @@ class Mixer(nn.Module, ABC):
             )
         for key, value in config.chosen.items():
             if key in cls.refuses and key not in POSITIONS:
-                said = str(value).lower() if isinstance(value, bool) else value
-                raise UserError(f"{config.mixer} cannot use {key}={said}: {cls.refuses[key]}; leave {key} out.")
-        if config.k is not None and "k" not in cls.reads:
-            raise UserError(f"{config.mixer} has no use for k={config.k}: it chooses no keys; leave k out.")
+                raise UserError(
+                    f"{config.mixer} cannot use {_written(key, value)}: {cls.refuses[key]}; leave {key} out."
+                )
+            if key in KEYS_OF_SOME and key not in cls.reads:
+                raise UserError(
+                    f"{config.mixer} has no use for {_written(key, value)}: {KEYS_OF_SOME[key]}; leave {key} out."
+                )
         if config.k is None and "k" in cls.reads:
             raise UserError(
                 f"{config.mixer} needs to know how many keys it averages: give a number, such as k={TOPK_KEYS}."
@@ -124,6 +138,16 @@ class Mixer(nn.Module, ABC):
         Raises UserError where weights_are is "none".
         """
 
+    @classmethod
+    def weights_under(cls, config: ModelConfig) -> WeightsAre:
+        """Say what the weights are under a config, whose choices may leave of signed ones none below 0."""
+        return cls.weights_are
+
+    @classmethod
+    def subtracts_maps(cls, config: ModelConfig) -> bool:
+        """Whether each head subtracts a map from another and shows them as hook_pattern_2 and hook_pattern_1."""
+        return False
+
     def hook_names(self) -> list[str]:
         """Give the names of the inner values that `forward` shows to `frame.hooks.attn(self.layer)`, in order."""
         return []
@@ -135,6 +159,11 @@ class Mixer(nn.Module, ABC):
     def own_parameters(cls, config: ModelConfig) -> int:
         """Count the numbers one layer trains beyond the shell's maps."""
         return 0
+
+    @classmethod
+    def adds_head_norm(cls, config: ModelConfig) -> bool:
+        """Whether a norm of each head's output is asked for that its formula does not have."""
+        return config.head_norm == "rmsnorm" and not cls.norms_heads
 
     @classmethod
     def own_flops(cls, config: ModelConfig) -> int:
@@ -196,6 +225,9 @@ class HeadMixer(Mixer):
         if sizes.key_size and config.qk_norm != "none":
             self.query_norm = norm(config.qk_norm, sizes.key_size, config.norm_eps)
             self.key_norm = norm(config.qk_norm, sizes.key_size, config.norm_eps)
+        self.is_head_normed = self.adds_head_norm(config)
+        if self.is_head_normed:
+            self.head_norm = RMSNorm(sizes.value_size, HEAD_NORM_EPS)
         if config.output_map:
             self.output = nn.Linear(sizes.output_heads * sizes.value_size, width, config.output_bias)
 
@@ -209,7 +241,9 @@ class HeadMixer(Mixer):
         return z_bhqd
 
     def out(self, z_bhqd: Mixed, heads: Heads) -> Residual:
-        """Finish, put the heads side by side, and map them into the residual."""
+        """Norm each head where asked to, finish, put the heads side by side, and map them into the residual."""
+        if self.is_head_normed:
+            z_bhqd = self.head_norm(z_bhqd)
         return into_residual(self.finish(z_bhqd, heads).transpose(1, 2), self.output, heads.hooks)
 
     def hook_names(self) -> list[str]:
@@ -382,6 +416,10 @@ def into_residual(z_bqhd: Tensor, output: nn.Linear | None, hooks: PassHooks) ->
     weight_mhd = weight_me.view(-1, *z_bqhd.shape[2:])
     x_bqm: Tensor = hooks("hook_result", torch.einsum("bqhd,mhd->bqhm", z_bqhd, weight_mhd)).sum(2)
     return x_bqm if output is None or output.bias is None else x_bqm + output.bias
+
+
+def _written(key: str, value: object) -> str:
+    return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def _split(x_bqe: Tensor, heads: int, size: int) -> Tensor:

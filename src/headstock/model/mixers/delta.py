@@ -39,6 +39,7 @@ class Delta(StateMixer):
         "window": "what a key wrote into its memory cannot be told from the rest",
         "soft_cap": "capped scores would be no rule of a memory of fixed size",
         "scale_scores": "it has no score to divide",
+        "head_norm": "the norm of its heads is part of what it is",
         "qk_norm": "it gives queries and keys length 1 already",
         "causal": "a memory is written in one order",
         "cross attention": "a memory is written in one order, and its gates belong to the tokens that read",

@@ -30,6 +30,11 @@ class Differential2(ScoreMixer):
     refuses: ClassVar = {"query_key": "it has twice as many queries as keys, so neither serves as the other"}
 
     @classmethod
+    def subtracts_maps(cls, config: ModelConfig) -> bool:
+        """Always."""
+        return True
+
+    @classmethod
     def sizes(cls, config: ModelConfig) -> HeadSizes:
         """Two queries and one λ a head."""
         return HeadSizes(

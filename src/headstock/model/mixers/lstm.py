@@ -43,6 +43,7 @@ class LSTM(Mixer):
         "soft_cap": "it has no scores to cap",
         "scale_scores": "it has no scores",
         "qk_norm": _NO_QUERIES + " to norm",
+        "head_norm": "its parts are no averages of values",
         "query_key": _NO_QUERIES,
         "value_map": "it has no values",
         "n_kv_heads": "it has no keys and values to share",

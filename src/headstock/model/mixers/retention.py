@@ -36,6 +36,7 @@ class Retention(StateMixer):
         "window": "what a key wrote into its state cannot be told from the rest",
         "soft_cap": "capped scores could not be read from a state of fixed size",
         "scale_scores": "its norm would undo it",
+        "head_norm": "the norm of its heads is part of what it is",
         "causal": "its decay runs from the past to the present",
         "cross attention": "its decay needs distances, and two sequences have no common places",
     }

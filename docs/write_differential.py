@@ -1,0 +1,113 @@
+"""Writes docs/results/differential.md from the studies' own answers: every verdict, with the runs it stands on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from headstock.pictures.numbers import outwards, small
+from headstock.studies import study_names
+
+RESULTS = Path(__file__).with_name("results")
+PAGE = RESULTS / "differential.md"
+MARKS = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
+
+INTRODUCTION = """\
+# Differential attention, examined
+
+What subtracting two softmax maps buys, at which size, on which task and at which price: every verdict of the studies of
+"Differential Transformer" (Ye et al., 2024, arXiv 2410.05258), written by `make differential` from the studies' own
+answers; a test fails where this page is out of date. Each verdict leads to the runs that it stands on: their seeds,
+curves and figures lie beside the study's page, and `headstock study NAME --budget full` computes them again.
+
+**yes**: the whole interval of ours lies where the claim says. **no**: all of it lies elsewhere. **open**: it reaches
+over the edge, so that nothing is claimed. Intervals of a study hold together 95 times in 100. All arms have RMSNorm,
+SwiGLU and RoPE, are equal in what the claim says, and are paired by seed.
+"""
+
+NOT_HERE = """\
+## What cannot be decided at this size
+
+The paper's whole gain in language modelling at 1.4B parameters is 0.025 nats a token. The models here have a quarter of
+a million parameters and a megabyte of text: an interval that leaves zero out says something of them and of nothing
+larger. Three claims of the paper are not tried here, for no model of this size can do at all what they ask:
+
+- **Mathematical reasoning.** What can be seen at any size is carrying: `headstock eval DIR --task addition` counts
+  right digits by the number of carries. Problems in words need a model that was trained on them.
+- **Summaries without hallucination.** `headstock eval DIR --task distract` counts answers against the number of
+  irrelevant passages; a larger model would be asked the same of passages of text.
+- **Answers without hallucination.** The same, and `headstock inspect DIR TEXT` shows where an answer was looked for.
+
+`hs.load(DIR)` opens a larger model in the same way; every instrument and every study of this page then runs on it.
+"""
+
+
+def answers() -> dict[str, dict[str, Any]]:
+    """Give what each study of differential attention has answered, by name, in the order they are listed."""
+    found = {}
+    for name in study_names():
+        file = RESULTS / name / "study.json"
+        if (name.startswith("diff-") or name == "do-the-maps-differ") and file.exists():
+            found[name] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def page() -> str:
+    """Give the whole page."""
+    known = answers()
+    parts = [INTRODUCTION, _overview(known), *(_section(name, answer) for name, answer in known.items()), NOT_HERE]
+    return "\n".join(parts)
+
+
+def _overview(known: dict[str, dict[str, Any]]) -> str:
+    lines = ["| study | asks | yes | no | open |", "|---|---|---:|---:|---:|"]
+    for name, answer in known.items():
+        counts = [str(answer["verdicts"].get(verdict, 0)) for verdict in MARKS]
+        lines.append(f"| [{name}](#{name}) | {answer['asks']} | {' | '.join(counts)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _section(name: str, answer: dict[str, Any]) -> str:
+    lines = [
+        f"## {name}",
+        "",
+        f"{answer['asks']} {_seeds(answer)}; {answer['date']}; {answer['environment'].get('processor', '')}. "
+        f"[Rows and pictures]({name}/README.md).",
+        "",
+        "| claim | published | ours | verdict | runs |",
+        "|---|---|---|---|---|",
+    ]
+    folders = {row["name"]: [run["folder"] for run in row["runs"] if run["folder"]] for row in answer["rows"]}
+    lines += [
+        f"| {claim['says']} | {claim['published']} | {_ours(claim)} | **{MARKS[claim['verdict']]}** | "
+        f"{_runs(name, claim, folders)} |"
+        for claim in answer["claims"]
+    ]
+    lines += ["", *(f"- {remark}" for remark in answer["remarks"])]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _seeds(answer: dict[str, Any]) -> str:
+    return f"{answer['budget'].capitalize()} budget, {answer['seeds']} seed{'s' if answer['seeds'] > 1 else ''}"
+
+
+def _ours(claim: dict[str, Any]) -> str:
+    ends = [claim["estimate"], claim["low"], claim["high"]]
+    if not all(isinstance(end, int | float) for end in ends):
+        return "—" if claim["estimate"] is None else str(claim["estimate"])
+    estimate, low, high = ends
+    unit = f" {claim['unit']}" if claim["unit"] else ""
+    if low == high:
+        return f"{small(estimate)}{unit}"
+    return f"{small(estimate)}{unit}, {' to '.join(outwards(low, high))}"
+
+
+def _runs(name: str, claim: dict[str, Any], folders: dict[str, list[str]]) -> str:
+    rows = sorted({row for row, _ in claim["reads"]})
+    shown = [f"[{row}]({name}/{folders[row][0]})" if folders.get(row) else row for row in rows[:4]]
+    more = [f"[{len(rows) - 4} more]({name}/README.md#rows)"] if len(rows) > 4 else []
+    return ", ".join(shown + more)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE}")
