@@ -99,7 +99,7 @@ STUDY = Study(
                 "FlashAttention can be reused", "from 0.8 to 1.2", 0.8, 1.2, exact=True, full_only=True)
           for variant, name in (("differential", "version 1"), ("differential2", "version 2"))),
     ),
-    efforts={"quick": Effort(3), "full": Effort(3)},
+    efforts={"quick": Effort(3, minutes=3), "full": Effort(3, minutes=15)},
     figures=("differential_time_1024", "differential2_time_1024", "differential_mixing_1024",
              "differential2_mixing_1024", "differential_memory_1024", "differential2_memory_1024"),
     choices=("One block of width 512 with 8 heads, float32 on a processor; the paper's are GPUs in bfloat16.",

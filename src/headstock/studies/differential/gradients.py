@@ -106,7 +106,7 @@ STUDY = Study(
               figure("version-1", "apart") / figure("softmax", "apart"), "no rank collapse", "above one", 1.0,
               unit="times"),
     ),
-    efforts={"quick": Effort(4), "full": Effort(20)},
+    efforts={"quick": Effort(4, minutes=1), "full": Effort(20, minutes=3)},
     figures=("mean_gradient", "last_over_first", "map_rank", "apart"),
     choices=("Twelve blocks of width 128 with 8 heads, before any step: the paper shows gradients in training.",),
     pictures=pictures,

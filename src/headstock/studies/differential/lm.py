@@ -79,8 +79,8 @@ STUDY = Study(
     rows=tuple(rows()),
     claims=tuple(claims()),
     efforts={
-        "quick": Effort(5, {"steps": 100}),
-        "full": Effort(10),
+        "quick": Effort(5, {"steps": 100}, minutes=7),
+        "full": Effort(10, minutes=45),
     },
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte", "parameters"),

@@ -93,7 +93,7 @@ STUDY = Study(
                 "below zero", at_most=0.0, unit="nats a token")
           for version, name in PAIRED.items() for part, words in (("to_256", "twice"), ("to_512", "four times"))),
     ),
-    efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}), "full": Effort(10)},
+    efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=2), "full": Effort(10, minutes=11)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss_early", "loss_late", "loss_to_256", "loss_to_512"),

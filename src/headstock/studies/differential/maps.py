@@ -111,7 +111,7 @@ STUDY = Study(
                 figure(f"{version}-apart", "map_cosine") - figure(version, "map_cosine"), "it should",
                 "below zero", at_most=0.0) for version, name in VARIANTS.items()),
     ),
-    efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}), "full": Effort(10)},
+    efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}, minutes=3), "full": Effort(10, minutes=25)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "near_zero", "negative_mass", "outside", "map_cosine", "map_correlation", "lambda"),

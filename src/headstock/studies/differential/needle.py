@@ -133,8 +133,8 @@ STUDY = Study(
     rows=tuple(rows()),
     claims=tuple(claims()),
     efforts={
-        "quick": Effort(3, {"steps": 100, "evaluate_every": 100}, rows=tuple(f"{arm}-n6r2" for arm in ARMS)),
-        "full": Effort(10),
+        "quick": Effort(3, {"steps": 100, "evaluate_every": 100}, rows=tuple(f"{arm}-n6r2" for arm in ARMS), minutes=2),
+        "full": Effort(10, minutes=60),
     },
     settings={**SETTINGS, "steps": 1000, "batch_size": 32, "lr": 3e-3, "evaluate_every": 100},
     figures=("accuracy", "half", "once", "twice", "mass_answer", "mass_other_needles", "mass_noise"),

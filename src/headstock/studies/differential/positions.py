@@ -92,7 +92,10 @@ STUDY = Study(
     source=f"questions of readers of {SOURCE}",
     rows=tuple(rows()),
     claims=tuple(claims()),
-    efforts={"quick": Effort(3, {"steps": 40, "evaluate_every": 40}), "full": Effort(10, {"steps": 250})},
+    efforts={
+        "quick": Effort(3, {"steps": 40, "evaluate_every": 40}, minutes=5),
+        "full": Effort(10, {"steps": 250}, minutes=55),
+    },
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte"),

@@ -160,7 +160,7 @@ STUDY = Study(
     source=f"{SOURCE}: scaling curves from 830M to 13.1B parameters and to 360B tokens",
     rows=tuple(rows()),
     claims=tuple(claims()),
-    efforts={"quick": Effort(3, {"steps": 40, "evaluate_every": 80}), "full": Effort(10)},
+    efforts={"quick": Effort(3, {"steps": 40, "evaluate_every": 80}, minutes=5), "full": Effort(10, minutes=85)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "parameters"),
