@@ -70,13 +70,13 @@ def _section(name: str, answer: dict[str, Any]) -> str:
     lines = [
         f"## {name}",
         "",
-        f"{answer['asks']} {_seeds(answer)}; {answer['date']}; {answer['environment'].get('processor', '')}. "
+        f"{answer['asks']} {_seeds(answer)}; {answer['date']}; {_machine(answer)}. "
         f"[Rows and pictures]({name}/README.md).",
         "",
         "| claim | published | ours | verdict | runs |",
         "|---|---|---|---|---|",
     ]
-    folders = {row["name"]: [run["folder"] for run in row["runs"] if run["folder"]] for row in answer["rows"]}
+    folders = {row["name"]: _places(row) for row in answer["rows"]}
     lines += [
         f"| {claim['says']} | {claim['published']} | {_ours(claim)} | **{MARKS[claim['verdict']]}** | "
         f"{_runs(name, claim, folders)} |"
@@ -88,6 +88,22 @@ def _section(name: str, answer: dict[str, Any]) -> str:
 
 def _seeds(answer: dict[str, Any]) -> str:
     return f"{answer['budget'].capitalize()} budget, {answer['seeds']} seed{'s' if answer['seeds'] > 1 else ''}"
+
+
+def _machine(answer: dict[str, Any]) -> str:
+    """Give the processor, or each of several, and what computed."""
+    environment = answer["environment"]
+    names = environment.get("processor", [])
+    return ", ".join([*([names] if isinstance(names, str) else names), *_listed(environment.get("torch"), "torch")])
+
+
+def _listed(versions: Any, of: str) -> list[str]:
+    return [f"{of} {version}" for version in (versions if isinstance(versions, list) else [versions]) if version]
+
+
+def _places(row: dict[str, Any]) -> list[str]:
+    """Give where each run of a row lies; of one that trains nothing, what was measured."""
+    return [run["folder"] or f"rows/{row['name']}-seed{run['seed']}.json" for run in row["runs"]]
 
 
 def _ours(claim: dict[str, Any]) -> str:
