@@ -175,8 +175,9 @@ STUDY = Study(
     ),
     remarks=(
         "Addition is learned here without dropout. At quick, with four seeds, 86 % of the held-out sums are right from "
-        "end to end without it and 80 % with it: after 1,000 steps it slows learning down. Seven sums in eight are "
-        "trained on; whether dropout decides where few are is another question, and was not run.",
+        "end to end without it and 80 % with it: after 1,000 steps it slows learning down. At full, with three seeds, "
+        "99.1 % and 99.2 % are. Seven sums in eight are trained on; whether dropout decides where few are is another "
+        "question, and was not run.",
     ),
     pictures=pictures,
 )  # fmt: skip
