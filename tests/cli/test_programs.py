@@ -1,14 +1,18 @@
 """`headstock compile`, `run`, `generate` and the others on programs."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import headstock as hs
+from headstock.cli.advice import advice_in_options
 from headstock.cli.compile_program import vocabulary_of
 from headstock.errors import UserError
 from headstock.programs import load, zoo
+from headstock.programs.compiler import trying
+from headstock.programs.compiler.domain import Domain
 from tests.cli.conftest import Headstock, tree
 
 MINE = """
@@ -20,10 +24,20 @@ HIST = ["compile", "hist", "--vocab", "ab", "--max-length", "3"]
 REPEAT = ["compile", "repeat", "--vocab", "ab|", "--max-length", "6"]
 
 
+COMPILED: dict[tuple[str, ...], dict[str, bytes]] = {}
+"""The files of what was compiled once, by the command's words."""
+
+
 def made(headstock: Headstock, out: str = "m", words: list[str] = HIST) -> None:
-    """Compile a small program into a folder."""
-    said = headstock(*words, "-o", out)
-    assert said.status == 0, said.err
+    """Compile a small program into a folder, or copy what the same words have made before."""
+    if tuple(words) not in COMPILED:
+        said = headstock(*words, "-o", out)
+        assert said.status == 0, said.err
+        COMPILED[tuple(words)] = tree(Path(out))
+        return
+    Path(out).mkdir()
+    for name, content in COMPILED[tuple(words)].items():
+        (Path(out) / name).write_bytes(content)
 
 
 def test_compiling_prints_the_certificate_and_the_size(headstock: Headstock, here: Path) -> None:
@@ -114,7 +128,7 @@ def test_explaining_is_what_the_loaded_model_explains(headstock: Headstock, here
     assert headstock("run", "m", "aba", "--explain").out == f"{found}\n"
     told = json.loads(headstock("run", "m", "aba", "--explain", "--json").out)["explanation"]
     assert [one["name"] for one in told["expressions"]] == [one.name for one in found.expressions]
-    assert told["expressions"][-1]["model"] == ["2", "1", "2"]
+    assert told["expressions"][-1]["model"] == told["expressions"][-1]["program"] == ["2", "1", "2"]
     assert told["heads"][0]["weights"] == [list(row) for row in found.heads[0].weights]
     assert told["heads"][0]["lines"] == list(found.heads[0].part.lines)
 
@@ -167,16 +181,18 @@ def test_inspect_reads_a_program_with_its_start_token_in_sight(headstock: Headst
         (["compile", "hits", "-o", "x"], "there is no program 'hits' in the zoo: did you mean 'hist'?"),
         (["compile", "hist"], "--out needs a value"),
         (["compile", "hist", "--causal", "--bidirectional", "-o", "x"], "are two modes: give one of them."),
-        (["compile", "reverse", "--causal", "-o", "x"], "program 'reverse' is not causal: it looks ahead"),
+        (["compile", "reverse", "--causal", "-o", "x"], "is not causal: it looks ahead; use --bidirectional."),
+        (["compile", "repeat", "--bidirectional", "-o", "x"], "from left to right; use --causal."),
+        (["compile", "reverse", "--max-length", "300", "-o", "x"], "declare --max-length 244 or less"),
         (["compile", "hist", "--vocab", "a,,b", "-o", "x"], "--vocab 'a,,b' has an empty word"),
         (["compile", "hist", "--vocab", "", "-o", "x"], "the vocabulary is empty"),
         (["compile", "hist", "--vocab", "aa", "-o", "x"], "the vocabulary has 'a' twice"),
-        (["compile", "hist", "--max-length", "0", "-o", "x"], "max_length is 0: give 1 or more"),
+        (["compile", "hist", "--max-length", "0", "-o", "x"], "--max-length is 0: give 1 or more"),
         (["compile", "hist", "--dtype", "float8", "-o", "x"], "--dtype cannot be 'float8'"),
         (["compile", "nowhere.py:hist", "-o", "x"], "there is no file nowhere.py"),
         (["run", "nowhere", "ab"], "there is no folder nowhere"),
         (["run", "m", "abc"], "the character 'c' is not in the program's vocabulary: choose one of a, b."),
-        (["run", "m", "aaaa"], "the input has 4 tokens, and the program is compiled for 1 to 3"),
+        (["run", "m", "aaaa"], "for 1 to 3: compile it again with a larger --max-length."),
         (["run", "m", ""], "the input has 0 tokens"),
         (["generate", "m", "ab"], "hist is compiled bidirectional, and only a causal model can go on"),
         (["generate", "m", "ab", "--slide"], "--slide would take a program out of what it is compiled for"),
@@ -219,3 +235,25 @@ def test_every_program_is_listed_with_what_it_computes(headstock: Headstock) -> 
     for one in found:
         choices = [f"{choice['key']}={choice['default']}" for choice in one["choices"]]
         assert zoo.get(",".join([one["name"], *choices])).says == zoo.get(one["name"]).says
+
+
+def test_ctrl_c_in_an_exhaustive_proof_is_one_line_and_leaves_nothing(
+    headstock: Headstock, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(domain: Domain) -> Iterator[tuple[str, ...]]:
+        yield ("a",)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trying, "every_sequence", stopped)
+    said = headstock(*HIST, "--prove", "exhaustive", "-o", "m")
+    assert (said.status, said.out, said.err) == (130, "", "headstock: stopped.\n")
+    assert tree(here) == {}
+    assert list(here.iterdir()) == []
+
+
+def test_advice_leaves_the_names_of_expressions_alone() -> None:
+    with pytest.raises(UserError) as said, advice_in_options():
+        raise UserError("max_length (mine.py:2) is off: use causal=False, dtype='float64' or a smaller max_length.")
+    assert str(said.value) == (
+        "max_length (mine.py:2) is off: use --bidirectional, --dtype float64 or a smaller --max-length."
+    )

@@ -46,6 +46,18 @@ def test_a_model_computes_what_its_program_says(case: Case) -> None:
     assert [type(value) for value in answer] == [type(value) for value in case.right]
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_case_is_exact_on_its_whole_domain(case: Case) -> None:
+    tokens = len(case.vocabulary or case.made.vocabulary)
+    longest = next((n for n in range(len(case.given), 0, -1) if tokens**n < 20_000), 1)
+    compiled = p.compile(
+        case.program, vocab=case.vocabulary, max_length=longest, causal=case.causal, prove="exhaustive"
+    )
+    assert compiled.certificate.exhaustive
+    assert compiled.certificate.compared == compiled.domain.sequences
+
+
 # What other compilers are known to get wrong
 
 
@@ -60,9 +72,8 @@ def test_a_length_of_eleven_and_of_fifty_is_exact(n: int) -> None:
 def test_a_count_of_eleven_and_of_fifty_is_exact(n: int) -> None:
     compiled = p.compile(p.width(p.select(p.tokens, p.tokens)), vocab="ab", max_length=n, causal=False)
     draws = random.Random(0)
-    for _ in range(20):
-        text = "".join(draws.choice("ab") for _ in range(n))
-        assert compiled(text) == [text.count(letter) for letter in text]
+    texts = ["".join(draws.choice("ab") for _ in range(n)) for _ in range(20)]
+    assert compiled.batch(texts) == [[text.count(letter) for letter in text] for text in texts]
     assert compiled("a" * n) == [n] * n
 
 
@@ -102,8 +113,8 @@ def test_any_values_are_aggregated_in_every_way(by: Any, causal: bool) -> None:
     for values in (p.tokens, p.indices / 3 - p.tokens, p.tokens == 7):
         program = p.aggregate(p.select(p.tokens, p.tokens, "<") & p.up_to_here, values, by=by, default=-11)
         compiled = p.compile(program, vocab=[-2, 7, 5], max_length=3, causal=causal)
-        for text in itertools.product([-2, 7, 5], repeat=3):
-            assert compiled(text) == p.interpret(program, text, causal=causal)
+        texts = list(itertools.product([-2, 7, 5], repeat=3))
+        assert compiled.batch(texts) == [p.interpret(program, text, causal=causal) for text in texts]
 
 
 def test_names_change_no_weight_and_no_answer() -> None:
@@ -149,8 +160,8 @@ def test_a_model_in_another_dtype_is_certified_for_it(dtype: Any) -> None:
     compiled = p.compile(HIST, vocab="abc", max_length=4, dtype=dtype)
     assert compiled.model.embed.weight.dtype == compiled.domain.torch_dtype
     assert dtype in str(compiled.certificate)
-    for text in itertools.product("abc", repeat=4):
-        assert compiled(text) == p.interpret(HIST, text)
+    texts = list(itertools.product("abc", repeat=4))
+    assert compiled.batch(texts) == [p.interpret(HIST, text) for text in texts]
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

@@ -1,3 +1,4 @@
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -5,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstock import programs as p
@@ -30,6 +31,7 @@ each_operator = pytest.mark.parametrize("by", OPERATORS, ids=lambda by: by.__nam
 
 
 @each_operator
+@settings(max_examples=20)
 @given(row=rows)
 def test_an_operator_does_at_each_position_what_it_does_to_numbers(by: Any, row: list[int]) -> None:
     assert p.interpret(by(p.tokens, p.indices + 1), row) == [by(token, at + 1) for at, token in enumerate(row)]
@@ -37,6 +39,7 @@ def test_an_operator_does_at_each_position_what_it_does_to_numbers(by: Any, row:
 
 
 @pytest.mark.parametrize("by", [operator.add, operator.sub, operator.mul], ids=lambda by: by.__name__)
+@settings(max_examples=20)
 @given(row=rows)
 def test_a_number_may_stand_on_the_left(by: Any, row: list[int]) -> None:
     assert p.interpret(by(7, p.tokens), row) == [by(7, token) for token in row]
@@ -102,7 +105,24 @@ def test_what_an_expression_is_computed_from_is_known() -> None:
     [
         (lambda: bool(p.tokens), "tokens (language.py:N) has a value at every position and no truth of its own"),
         (lambda: 1 if p.tokens == "a" else 2, "in place of `if`, `and`, `or`, `not` write where(), &, |, ~"),
-        (lambda: list(p.tokens), "known only when a program runs, so it has no items"),
+        (lambda: list(p.tokens), "known only when a program runs, so it has no items to go through"),
+        (lambda: p.tokens[0], "so it has no items to take by [ ]: take the value of another position by aggregate()"),
+        (lambda: len(p.tokens), "has no len(): p.length is how many tokens there are"),
+        (lambda: "a" in p.tokens, "compare its values by =="),
+        (lambda: float(p.indices), "it is no number yet: apply a function to its values by map()"),
+        (lambda: int(p.indices), "it is no number yet"),
+        (lambda: range(p.length), "it is no number yet"),
+        (lambda: round(p.indices / 2), "it is no number yet: apply a function to its values by map(), as in map(round"),
+        (lambda: math.floor(p.indices / 2), "it is no number yet"),
+        (lambda: math.ceil(p.indices / 2), "it is no number yet"),
+        (lambda: math.trunc(p.indices / 2), "it is no number yet"),
+        (lambda: p.tokens ^ True, "knows no ^"),
+        (lambda: p.tokens.map(3), "map() needs a function, not 3"),
+        (lambda: p.before[0], "is a selector and no sequence: give width() or aggregate() of it in its place"),
+        (lambda: list(p.before), "is a selector and no sequence"),
+        (lambda: p.before + 1, "is a selector and no sequence"),
+        (lambda: p.before < 1, "is a selector and no sequence"),
+        (lambda: True & p.before, "is a selector and no sequence"),
         (
             lambda: bool(p.before),
             "before (language.py:N) has no truth of its own: put selectors together by &, | and ~",

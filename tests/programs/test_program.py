@@ -57,6 +57,8 @@ def test_an_expression_is_a_program_named_after_its_variable() -> None:
 def test_what_makes_no_program_is_refused() -> None:
     with pytest.raises(UserError, match=r"'sort' is no program \(test_program.py:\d+\): give an expression"):
         as_program("sort")
+    with pytest.raises(UserError, match=r"how_many makes no program by itself \(.*'letter'; call it with its choices"):
+        as_program(how_many)
 
     @p.program()
     def selects() -> Expression:

@@ -58,3 +58,13 @@ def test_an_output_that_is_no_token_has_a_name_of_its_own() -> None:
     assert flag("TF") == [True, False]
     assert len(set(flag.readout.names)) == len(flag.readout.names)
     assert set(flag.readout.of_id.values()) == {True, False}
+
+
+def test_what_is_no_sequence_is_refused_by_model_and_interpreter() -> None:
+    for none in (None, 3):
+        with pytest.raises(UserError, match=f"the input is {none}: give a string or a list of tokens"):
+            BY_NAME.read([none])  # type: ignore[list-item]
+        with pytest.raises(UserError, match=f"the input is {none}: give a string or a list of tokens"):
+            p.interpret(p.tokens, none)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="the inputs are None: give a list of sequences"):
+        BY_NAME.read(None)  # type: ignore[arg-type]

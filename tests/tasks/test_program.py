@@ -14,12 +14,12 @@ from headstock.comparison.request import Request
 from headstock.comparison.single import open_model, single_cell, task_of, train_cell
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
-from headstock.programs.compiler import trying
 from headstock.programs.compiler.domain import Domain
 from headstock.tasks import tokenizers
 from headstock.tasks.program import ProgramTask, is_held_out
 from headstock.tasks.program_rows import rows
 from headstock.training.evaluation import evaluate
+from tests.programs.short_proofs import shorten_proofs
 
 SOLVED = ("program", "program,name=reverse,length=6", "program,name=shift,by=2,length=6", "program,name=dyck,length=8",
           "program,name=parity,length=8", "program,name=hist,length=5,vocab=1,,2,,3,causal=false")  # fmt: skip
@@ -28,8 +28,7 @@ ADDITION = "program,name=addition,digits=1"
 
 @pytest.fixture(autouse=True)
 def _short_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compile goes through no more of its domain than at random: every program is tried in its own tests."""
-    monkeypatch.setattr(trying, "SECONDS", 0.01)
+    shorten_proofs(monkeypatch)
 
 
 def task_called(spec: str) -> ProgramTask:

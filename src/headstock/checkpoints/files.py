@@ -3,12 +3,16 @@
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from headstock.errors import UserError
+
+HALF_PLACED = ".placing.part"
+"""Ends the name of a folder whose files are being put in their places; what is in it has not reached its own."""
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -43,12 +47,20 @@ def written_together(folder: Path) -> Iterator[Path]:
         files = sorted(beside.iterdir())
         for file in files:
             _reach_the_disk(file)
+        placing = beside.rename(folder / f".{os.getpid()}.{time.time_ns()}{HALF_PLACED}")
         for file in files:
-            file.replace(folder / file.name)
+            (placing / file.name).replace(folder / file.name)
+        for placed in folder.glob(f".*{HALF_PLACED}"):
+            shutil.rmtree(placed, ignore_errors=True)
     except OSError as error:
         raise unwritable(folder, error) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def is_half_placed(folder: Path) -> bool:
+    """Say whether a process was killed while it put files together into a folder, so that some may be old, some new."""
+    return any(any(left.iterdir()) for left in folder.glob(f".*{HALF_PLACED}"))
 
 
 def is_left_behind(path: Path) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from headstock.cli.advice import advice_in_options
 from headstock.cli.layout import print_json, results_alone
 from headstock.cli.options import AsJson, Flag, Whole
 from headstock.errors import UserError
@@ -52,14 +53,16 @@ def compile_program(
     _refuse_file(out)
     with results_alone():
         made = program_named(program)
-        compiled = compile(
-            made,
-            vocab=None if vocab is None else vocabulary_of(vocab),
-            max_length=max_length,
-            causal=True if causal else False if bidirectional else None,
-            dtype=dtype,
-            prove=prove,
-        )
+        tokens = None if vocab is None else vocabulary_of(vocab)
+        with advice_in_options():
+            compiled = compile(
+                made,
+                vocab=tokens,
+                max_length=max_length,
+                causal=True if causal else False if bidirectional else None,
+                dtype=dtype,
+                prove=prove,
+            )
     is_there = _refuse_others(out, compiled)
     if not is_there:
         compiled.save(out)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from headstock.cli.advice import advice_in_options
 from headstock.cli.layout import columns, filled, print_json, results_alone
 from headstock.cli.options import AsJson, Device, Flag, device_named
 
@@ -31,10 +32,10 @@ def run_program(
     from headstock.programs.text import tokens_of
     from headstock.programs.values import shown
 
-    with results_alone():
+    with results_alone(), advice_in_options():
         loaded = load(folder, device=device_named(device))
-    tokens = tokens_of(loaded.readout, text)
-    values = loaded(tokens)
+        tokens = tokens_of(loaded.readout, text)
+        values = loaded(tokens)
     if as_json:
         print_json(_as_values(loaded, folder, tokens, values, explain))
         return 0
@@ -85,6 +86,7 @@ def _explained(loaded: "Loaded", tokens: "list[Value]") -> dict[str, Any]:
                 "source": one.source,
                 "computed_by": one.how,
                 "stands": one.where,
+                "program": None if one.program is None else [shown(value) for value in one.program],
                 "model": None if one.model is None else [shown(value) for value in one.model],
                 "numbers": None if one.numbers is None else list(one.numbers),
             }

@@ -24,7 +24,7 @@ from headstock.programs.nodes import (
     Tokens,
     Width,
 )
-from headstock.programs.values import Value, applied, canonical, is_number
+from headstock.programs.values import Value, applied, canonical, is_number, tokens_of_input
 
 Row = list[Value]
 Selected = list[list[bool]]
@@ -35,7 +35,7 @@ class Reading:
     """One sequence, and every expression that has been worked out on it."""
 
     def __init__(self, sequence: Sequence[Any], *, causal: bool = False) -> None:
-        self.tokens: Row = [canonical(token, "the input") for token in sequence]
+        self.tokens: Row = tokens_of_input(sequence)
         self.causal = causal
         self._known: dict[int, tuple[object, Any]] = {}
 

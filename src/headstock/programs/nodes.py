@@ -5,12 +5,13 @@ A node is a value that never changes and knows the line it was written on. Two n
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from headstock.errors import UserError
+from headstock.programs.not_yet_a_value import NotYetAValue
 from headstock.programs.places import Place, here
 from headstock.programs.values import Value, canonical
 
@@ -48,7 +49,7 @@ def negated(a: Any) -> bool:
     return not a
 
 
-class Expression:
+class Expression(NotYetAValue):
     """A sequence that a program computes: one value a position."""
 
     place: Place
@@ -84,6 +85,8 @@ class Expression:
 
     def map(self, function: Callable[[Any], Any]) -> "Expression":
         """Apply a function to each value."""
+        if not callable(function):
+            raise UserError(f"map() needs a function, not {function!r} ({here()}).")
         return Map(function, (self,))
 
     def __add__(self, other: Any) -> "Expression":
@@ -175,8 +178,10 @@ class Expression:
             f"write where(), &, |, ~ ({here()})."
         )
 
-    def __iter__(self) -> Iterator[Any]:
-        raise UserError(f"{self.said} is known only when a program runs, so it has no items to go through ({here()}).")
+    def __xor__(self, other: object) -> NoReturn:
+        self._refuse("knows no ^", "of flags that are True or False one alone is x != y; for a power write **")
+
+    __rxor__ = __xor__
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +285,7 @@ class Width(Expression):
         return self.selector.inputs
 
 
-class Selector:
+class Selector(NotYetAValue):
     """For every pair of a key and a query: whether the query selects the key."""
 
     place: Place
@@ -306,6 +311,19 @@ class Selector:
 
     def __bool__(self) -> bool:
         raise UserError(f"{self.said} has no truth of its own: put selectors together by &, | and ~ ({here()}).")
+
+    def _refuse(self, why: str = "", instead: str = "") -> NoReturn:
+        """Whatever Python asks of it, it is no sequence."""
+        raise UserError(
+            f"{self.said} is a selector and no sequence: give width() or aggregate() of it in its place ({here()})."
+        )
+
+    def _no_sequence(self, *others: object) -> NoReturn:
+        self._refuse()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_sequence
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = _no_sequence
+    __lt__ = __le__ = __gt__ = __ge__ = __rand__ = __ror__ = __xor__ = __rxor__ = _no_sequence
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,8 +98,24 @@ def as_program(what: Any) -> Program:
     if isinstance(what, Expression):
         return Program(what.given_name or what.place.assigned or NAMELESS, what, place=what.place)
     if callable(what):
-        return as_program(what())
+        return as_program(_called(what))
     raise UserError(f"{what!r} is no program ({here()}): give an expression, a Program, or a function that makes one.")
+
+
+def _called(make: Callable[[], Any]) -> Any:
+    """Call what makes a program. Raises UserError where it needs choices that nobody has made."""
+    try:
+        needed = inspect.signature(make).bind
+    except (TypeError, ValueError):  # a builtin says nothing of what it needs
+        return make()
+    try:
+        needed()
+    except TypeError as error:
+        raise UserError(
+            f"{getattr(make, '__name__', repr(make))} makes no program by itself ({here()}): {error}; call it with its "
+            f"choices and give what it makes."
+        ) from None
+    return make()
 
 
 def interpret(program: Any, sequence: Sequence[Any], *, causal: bool | None = None) -> list[Value]:

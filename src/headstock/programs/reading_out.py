@@ -4,7 +4,7 @@ Knows nothing of expressions, so a model that was loaded from a folder is read o
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from torch import Tensor
 from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.programs.compiler.domain import Domain
-from headstock.programs.values import Value, canonical
+from headstock.programs.values import Value, canonical, tokens_of_input
 
 if TYPE_CHECKING:
     from headstock.programs.compiler.compiling import Built
@@ -44,7 +44,9 @@ class Readout:
 
     def read(self, sequences: Sequence[str | Sequence[Any]]) -> list[list[Value]]:
         """Give sequences as lists of tokens. Raises UserError for one outside the domain."""
-        read = [[canonical(token, "the input") for token in sequence] for sequence in sequences]
+        if not isinstance(sequences, Iterable):
+            raise UserError(f"the inputs are {sequences!r}: give a list of sequences.")
+        read = [tokens_of_input(sequence) for sequence in sequences]
         for sequence in read:
             self.domain.refuse(sequence)
         return read

@@ -52,6 +52,13 @@ def canonical(value: Any, by: Any) -> Value:
     return value
 
 
+def tokens_of_input(sequence: Any) -> list[Value]:
+    """Give an input as a list of tokens: a string's characters, or what a list has. Raises UserError for neither."""
+    if not isinstance(sequence, Iterable):
+        raise UserError(f"the input is {sequence!r}: give a string or a list of tokens.")
+    return [canonical(token, "the input") for token in sequence]
+
+
 def _is_numpys_truth(value: Any) -> bool:
     """See whether it is numpy's True or False, without an import of numpy that all who read a name would pay."""
     numpy = sys.modules.get("numpy")

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstock.errors import UserError
@@ -42,6 +42,7 @@ def test_it_generates_what_the_model_does_for_long(variant: str) -> None:
         assert found(prompt, 40) == said
 
 
+@settings(max_examples=15)
 @given(tables(longest=3), st.lists(st.integers(0, 1), min_size=1, max_size=5))
 def test_no_machine_with_fewer_states_generates_the_same(table: dict[Ids, int], prompt: list[int]) -> None:
     found = closed_loop(of_table(table, 2, 3), [prompt])

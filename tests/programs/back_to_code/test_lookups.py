@@ -29,6 +29,7 @@ def test_no_table_with_fewer_rows_says_the_same(table: dict[Ids, int]) -> None:
     assert found.size == fewest_rows(table, 2, 2)
 
 
+@settings(max_examples=25)
 @given(tables(base=3, longest=3, answers=3))
 def test_a_look_up_says_what_was_read(table: dict[Ids, int]) -> None:
     found = lookup(of_table(table, 3, 3))
@@ -37,6 +38,7 @@ def test_a_look_up_says_what_was_read(table: dict[Ids, int]) -> None:
     assert all(sliding(ids) == table[ids[-3:]] for ids in sequences(3, 4))
 
 
+@settings(max_examples=25)
 @given(tables(longest=3))
 def test_the_window_is_the_fewest_last_tokens_that_decide(table: dict[Ids, int]) -> None:
     found = lookup(of_table(table, 2, 3))

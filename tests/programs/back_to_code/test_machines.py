@@ -32,7 +32,7 @@ def test_aab_by_hand_is_a_machine_of_three_states(overflow: str) -> None:
     assert found.after_each("aabaa") == ["b", "b", "a", "a", "b"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(tables(longest=3))
 def test_no_machine_with_fewer_states_says_the_same_up_to_a_length(table: dict[Ids, int]) -> None:
     found = machine(of_table(table, 2, 3))
@@ -40,7 +40,7 @@ def test_no_machine_with_fewer_states_says_the_same_up_to_a_length(table: dict[I
     assert min(found.size, MOST + 1) == fewest_states(table)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(tables(longest=2))
 def test_no_machine_with_fewer_states_says_the_same_on_sequences_without_end(table: dict[Ids, int]) -> None:
     found = machine(of_table(table, 2, 2), overflow="slide")
@@ -50,7 +50,7 @@ def test_no_machine_with_fewer_states_says_the_same_on_sequences_without_end(tab
     assert min(found.size, MOST + 1) == fewest_states(longer)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(tables(longest=2), st.integers(0, 1))
 def test_with_a_start_token_what_comes_first_is_said_too(table: dict[Ids, int], first: int) -> None:
     table = {(): first} | table
@@ -62,6 +62,7 @@ def test_with_a_start_token_what_comes_first_is_said_too(table: dict[Ids, int], 
     assert min(found.size, MOST + 1) == fewest_states(table)
 
 
+@settings(max_examples=25)
 @given(st.data(), st.integers(1, 4), st.integers(1, 3))
 def test_a_machine_is_found_again_with_no_more_states(data: st.DataObject, states: int, base: int) -> None:
     answers = [data.draw(st.integers(0, 2)) for _ in range(states)]

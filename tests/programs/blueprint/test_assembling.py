@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstock.errors import UserError
@@ -14,6 +14,7 @@ from tests.programs.by_columns import logits
 SEEDS = st.integers(0, 10_000)
 
 
+@settings(max_examples=25)
 @given(SEEDS)
 def test_a_built_model_gives_what_its_blueprint_says_column_by_column(seed):
     blueprint = any_blueprint(seed)
@@ -23,6 +24,7 @@ def test_a_built_model_gives_what_its_blueprint_says_column_by_column(seed):
     assert torch.allclose(found, torch.tensor(logits(blueprint, ids), dtype=torch.float64), rtol=1e-10, atol=1e-10)
 
 
+@settings(max_examples=25)
 @given(SEEDS)
 def test_slots_and_non_zeros_are_those_of_the_model(seed):
     blueprint = any_blueprint(seed)
@@ -32,6 +34,7 @@ def test_slots_and_non_zeros_are_those_of_the_model(seed):
     assert blueprint.size().share == blueprint.size().nonzero / blueprint.size().slots
 
 
+@settings(max_examples=25)
 @given(SEEDS)
 def test_biases_are_there_only_where_a_constant_asks_unless_always(seed):
     blueprint = replace(any_blueprint(seed), biases=None)
@@ -59,6 +62,7 @@ def _scores(blueprint: Blueprint) -> torch.Tensor:
     return blueprint.build().run_with_cache(torch.tensor([[0, 0]]), names=name)[1][name]
 
 
+@settings(max_examples=25)
 @given(st.sampled_from([1, 2, 4, 5, 9, 16, 49, 64]), st.data())
 def test_scores_of_whole_numbers_are_whole_numbers_exactly(d_head, data):
     whole = st.lists(st.integers(-200, 200), min_size=1, max_size=min(d_head, 8))
@@ -68,6 +72,7 @@ def test_scores_of_whole_numbers_are_whole_numbers_exactly(d_head, data):
     assert (_scores(_scoring(looks, offers, d_head)) == expected).all()
 
 
+@settings(max_examples=25)
 @given(st.sampled_from([1, 2, 5, 9, 49]), st.floats(-1e3, 1e3, width=32, allow_subnormal=False))
 def test_a_score_of_zero_is_zero_exactly_for_every_size_of_head(d_head, weight):
     assert (_scores(_scoring([0.0], [weight], d_head)) == 0).all()

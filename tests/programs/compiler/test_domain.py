@@ -15,6 +15,7 @@ from headstock.programs.compiler.domain import DTYPES, Domain
         ("aba", 3, "float32", "has 'a' twice"),
         ([1, None], 3, "float32", "has None: tokens are words or whole numbers"),
         ([1, (2, 3)], 3, "float32", r"has \(2, 3\): tokens are words"),
+        ([True], 3, "float32", "has True: tokens are words or whole numbers, so give one in its place"),
         ([1, 0.5], 3, "float32", "gives 0.5, and a program is exact"),
         ([1, "1"], 3, "float32", "look the same"),
         ("ab", 0, "float32", "max_length is 0: give 1 or more"),

@@ -1,6 +1,7 @@
 from fractions import Fraction
 from itertools import islice
 
+import pytest
 from hypothesis import given, settings
 
 from headstock import programs as p
@@ -75,3 +76,17 @@ def test_counts_and_sums_and_means_have_the_values_that_so_many_keys_allow() -> 
 def test_a_sum_of_many_counts_is_inferred_term_by_term() -> None:
     many = p.aggregate(p.select(p.tokens, p.tokens, "!="), p.indices, by="sum")
     assert set(range(7)) <= set(values_of(many, n=5))
+
+
+def test_too_many_combinations_are_refused_with_the_expression_and_the_length_that_would_do() -> None:
+    backwards = p.length - 1 - p.indices
+    with pytest.raises(
+        UserError, match=r"backwards \(test_infer.py:\d+\) is a function of 90,000 .* max_length=244 or"
+    ):
+        values_of(backwards, n=300)
+    assert len(values_of(backwards, n=244)) == 244
+    counted = p.width(p.select(p.tokens, p.tokens)) * p.indices * p.width(p.select(p.tokens, "a"))
+    with pytest.raises(
+        UserError, match=r"counted \(test_infer.py:\d+\) is .* declare a smaller max_length or vocabulary"
+    ):
+        values_of(counted, n=300)

@@ -44,14 +44,14 @@ def hold_to_its_program(drawn: Drawn, dtype: Any) -> bool:
     return True
 
 
-@settings(often, max_examples=40)
+@settings(often, max_examples=20)
 @given(drawn=programs())
 def test_a_random_program_is_what_its_model_computes_or_is_refused_with_its_line(drawn: Drawn) -> None:
     hold_to_its_program(drawn, "float32")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16"])
-@settings(often, max_examples=15)
+@settings(often, max_examples=8)
 @given(drawn=programs(deepest=2, longest=4))
 def test_a_random_program_is_exact_or_refused_in_every_dtype(dtype: str, drawn: Drawn) -> None:
     hold_to_its_program(drawn, dtype)

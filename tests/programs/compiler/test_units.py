@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from headstock.programs.compiler.domain import Domain
@@ -46,12 +46,14 @@ def source(points: Points, noise: float = 0.0, relative: float = 0.0, single: bo
     return Source(noise, relative, Fraction(size), single, Fraction(0))
 
 
+@settings(max_examples=20)
 @given(points=functions(broken))
 def test_a_function_drawn_through_points_goes_through_each(points: Points) -> None:
     fitted = drawn(points, source(points), FLOAT32)
     assert [fitted.at(z) for z, _ in points] == [value for _, value in points]
 
 
+@settings(max_examples=20)
 @given(points=functions(whole), seed=st.integers(0, 99))
 def test_what_is_said_to_be_exact_is_exact_in_float32_in_any_order(points: Points, seed: int) -> None:
     draws = random.Random(seed)
@@ -63,11 +65,13 @@ def test_what_is_said_to_be_exact_is_exact_in_float32_in_any_order(points: Point
         assert as_float32_gives_it(fitted, [float(z) - part, part], draws) == value
 
 
+@settings(max_examples=20)
 @given(points=functions(whole))
 def test_a_function_of_whole_numbers_with_whole_values_is_exact(points: Points) -> None:
     assert drawn(points, source(points), FLOAT32).exact
 
 
+@settings(max_examples=20)
 @given(points=functions(broken), seed=st.integers(0, 99), single=st.booleans())
 def test_a_drawn_function_stays_within_its_bound_in_float32(points: Points, seed: int, single: bool) -> None:
     draws = random.Random(seed)
@@ -81,6 +85,7 @@ def test_a_drawn_function_stays_within_its_bound_in_float32(points: Points, seed
         assert abs(as_float32_gives_it(fitted, parts, draws) - float(value)) <= fitted.error
 
 
+@settings(max_examples=20)
 @given(points=functions(broken), seed=st.integers(0, 99), share=st.sampled_from([0.0, 0.05, 0.2, 0.4]))
 def test_steps_stay_within_their_bound_whatever_the_noise_that_they_were_told_of(
     points: Points, seed: int, share: float
@@ -116,6 +121,7 @@ def test_noise_that_leaves_no_room_between_two_points_has_no_steps() -> None:
     assert steps(same, source(same, 0.49), FLOAT32) is not None
 
 
+@settings(max_examples=20)
 @given(points=functions(whole))
 def test_the_units_of_a_function_are_counted_before_it_is_made(points: Points) -> None:
     assert len(drawn(points, source(points), FLOAT32).ramps) <= kinks(points) + len(points) + 1

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -11,8 +12,12 @@ import torch
 from headstock import programs as p
 from headstock.errors import UserError
 from headstock.programs.compiled import Compiled
+from headstock.programs.compiler.quantities import Affine, Quantity
+from headstock.programs.explaining import dissecting
+from headstock.programs.explaining.dissecting import FOLDED
 from headstock.programs.explaining.explaining import explained
 from headstock.programs.explaining.explanation import Explanation, weight_as_text
+from headstock.programs.saving.record import of_the_zoo
 from tests.programs.some_compiled import (
     compiled_adder,
     compiled_flag,
@@ -153,17 +158,56 @@ def test_embedding_head_and_empty_parts_that_moved_are_named() -> None:
 
 
 def test_without_the_program_the_model_is_explained_all_the_same(tmp_path) -> None:
-    compiled = compiled_sort()
+    compiled = compiled_mean()
     compiled.save(tmp_path)
     loaded = p.load(tmp_path)
-    found, whole = loaded.explain("cab"), compiled.explain("cab")
+    found, whole = loaded.explain([10, 1, 2]), compiled.explain([10, 1, 2])
     assert "The program's own values are not known" in str(found)
     for one, other in zip(found.expressions, whole.expressions, strict=True):
         assert one == replace(other, program=None)
     assert (found.heads, found.units, found.columns) == (whole.heads, whole.units, whole.columns)
     with torch.no_grad():
         loaded.model.unembed.weight[0] += 1.0
-    assert [one.part for one in loaded.explain("cab").moved] == ["unembedding"]
+    assert [one.part for one in loaded.explain([10, 1, 2]).moved] == ["unembedding"]
+
+
+def test_a_program_of_the_zoo_is_explained_from_a_folder_as_it_was_when_compiled(tmp_path) -> None:
+    compiled_sort().save(tmp_path)
+    found = p.load(tmp_path).explain("cab")
+    assert found == compiled_sort().explain("cab")
+    assert found["rank"].program == (2, 0, 1)
+
+
+@pytest.mark.parametrize("change", ["text", "program", "lines"])
+def test_a_program_of_the_zoo_whose_lines_have_changed_is_not_taken_for_it(change) -> None:
+    record = compiled_sort().record
+    assert of_the_zoo(record) is not None
+    first, *rest = record.source
+    changed = {
+        "text": {"source": (replace(first, text=f"{first.text}  # as it was"), *rest)},
+        "program": {"program": "mine"},
+        "lines": {"source": ()},
+    }
+    assert of_the_zoo(replace(record, **changed[change])) is None
+
+
+def test_an_expression_whose_number_nothing_reads_stands_in_no_column() -> None:
+    found = p.compile(p.zoo.double_hist, vocab="ab", max_length=3, causal=False).explain("ab")
+    assert found["=="].how == found["indices"].how == FOLDED
+    assert found.agrees
+
+
+def test_numbers_of_which_one_is_taken_away_before_the_other_comes_stand_in_no_column() -> None:
+    early, late = (Quantity(name, time, Fraction(0), Fraction(1)) for name, time in (("early", 2), ("late", 5)))
+    both = Affine({early: Fraction(1), late: Fraction(1)})
+    built = p.compile(p.zoo.copy, vocab="ab", max_length=2).built
+    for cleared, stands in (({4: [early]}, False), ({5: [early]}, False), ({6: [early]}, True), ({}, True)):
+        dissection = dissecting._Dissection(p.tokens, built)
+        dissection.until = dissecting._until(replace(built.allocation, clearing=cleared))
+        dissection.built = replace(built, allocation=replace(built.allocation, column_of={early: 0, late: 1}))
+        assert dissection._stands(both) is stands
+        dissection.built = replace(built, allocation=replace(built.allocation, column_of={late: 1}))
+        assert not dissection._stands(both)
 
 
 def test_an_input_outside_the_domain_is_refused() -> None:

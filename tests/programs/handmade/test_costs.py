@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -45,6 +45,7 @@ def test_two_tokens_are_1216_and_520_where_the_model_was_made_for_two():
     assert costs.products(aab.blueprint(2).config(), 2).total == 520 == _counted(aab.model(2), ids)
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_products_are_what_torch_counts_for_any_blueprint(seed):
     blueprint = any_blueprint(seed)

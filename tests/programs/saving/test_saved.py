@@ -199,3 +199,38 @@ def test_an_output_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written to a file"):
         compiled.save(tmp_path / "odd")
     assert not (tmp_path / "odd" / "model.safetensors").exists()
+
+
+def test_a_process_killed_while_one_program_replaces_another_leaves_nothing_that_loads_as_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before each of the moves by which files reach their places, one after the other."""
+    by_3, by_5 = (p.compile(p.zoo.caesar(by), vocab="abcdefghijklmnopqrstuvwxyz", max_length=2) for by in (3, 5))
+    move, waiting = Path.replace, [""]
+
+    def killed(self: Path, target: Path) -> Path:
+        if self.name == waiting[0]:
+            raise SystemExit
+        return move(self, target)
+
+    def found() -> str:
+        try:
+            loaded = p.load(tmp_path)
+        except UserError as refusal:
+            return str(refusal)
+        assert loaded.is_certified
+        return "".join(loaded("ab"))
+
+    monkeypatch.setattr(Path, "replace", killed)
+    for file in ("config.json", "model.safetensors", "program.json"):
+        waiting[0] = ""
+        by_3.save(tmp_path)
+        assert found() == "de"
+        waiting[0] = file
+        with pytest.raises(SystemExit):
+            by_5.save(tmp_path)
+        assert "was being saved when its process was stopped" in found()
+    waiting[0] = ""
+    by_5.save(tmp_path)
+    assert found() == "fg"
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".part")]

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headstock import programs as p
@@ -18,6 +18,7 @@ def is_sum(text: str) -> bool:
     return left.isdecimal() and right.isdecimal()
 
 
+@settings(max_examples=25)
 @given(operands, operands)
 @example("999", "1")
 @example("4567", "5433")
@@ -27,6 +28,7 @@ def test_long_addition_writes_the_sum_right_aligned(left: str, right: str) -> No
     assert p.interpret(zoo.long_addition, text) == [int(digit) for digit in answer]
 
 
+@settings(max_examples=25)
 @given(operands, operands)
 def test_carries_are_those_of_the_columns_to_the_right(left: str, right: str) -> None:
     text = f"{left}+{right}"
@@ -35,12 +37,14 @@ def test_carries_are_those_of_the_columns_to_the_right(left: str, right: str) ->
         assert carry == (int(left) % column + int(right) % column) // column
 
 
+@settings(max_examples=25)
 @given(st.text("0123+", min_size=1, max_size=8).filter(lambda text: not is_sum(text)))
 def test_what_is_no_sum_has_none_everywhere(text: str) -> None:
     for program in (zoo.long_addition, zoo.carries):
         assert p.interpret(program, text) == [None] * len(text)
 
 
+@settings(max_examples=25)
 @given(operands, operands)
 def test_addition_emits_the_sum_from_the_left_and_a_full_stop(left: str, right: str) -> None:
     prompt = f"{left}+{right}="
@@ -57,6 +61,7 @@ def spoilt(text: str, at: int, other: str) -> str:
 prompts = st.builds("{}+{}={}".format, operands, operands, st.text("012", max_size=2))
 
 
+@settings(max_examples=25)
 @given(st.builds(spoilt, prompts, st.integers(0, 20), st.sampled_from([*"0+=.", ""])), st.integers(1, 3))
 @example("+1=", 1)
 @example("1+=", 1)

@@ -46,7 +46,7 @@ def bracketed(k: int) -> st.SearchStrategy[str]:
 
 
 @kinds
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.data())
 def test_dyck_answers_as_a_stack_does(k: int, data: st.DataObject) -> None:
     text = data.draw(bracketed(k))
@@ -61,7 +61,7 @@ def test_fifty_brackets_are_balanced_four_times_before_they_break() -> None:
 
 
 @kinds
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.data())
 def test_shuffle_dyck_asks_of_each_kind_whether_it_is_balanced_by_itself(k: int, data: st.DataObject) -> None:
     text = "".join(data.draw(st.permutations(data.draw(bracketed(k))))) if data.draw(st.booleans()) else ""

@@ -52,16 +52,31 @@ class Function:
 
 
 def function_of(model: object) -> Function:
-    """Give the function that a model is. Raises UserError for anything that is neither model nor Function."""
+    """Give the function that a model is. Raises UserError for anything that is neither model nor Function, and for a
+    model whose one logit is a number."""
     if isinstance(model, Function):
         return model
     if isinstance(model, Transformer):
+        _refuse_number(model)
         return Function(model, model.config.vocab_size, model.config.context, model.config.causal, model)
     if isinstance(getattr(model, "model", None), Transformer):
         raise UserError(
             f"a {type(model).__name__} is more than a function: give its model, and of its readout names and start."
         )
     raise UserError(f"a {type(model).__name__} is no model: give a Transformer, or a Function of your own.")
+
+
+def _refuse_number(model: Transformer) -> None:
+    """Raise UserError where the last logit alone is ever other than 0: the likeliest token is then the sign of it."""
+    if model.unembed is None:
+        return
+    weight_vm, bias_v = model.unembed.weight.detach(), model.unembed.bias
+    others_are_zero = not weight_vm[:-1].any() and (bias_v is None or not bias_v[:-1].any())
+    if len(weight_vm) > 2 and others_are_zero and weight_vm[-1].any():
+        raise UserError(
+            "all logits of the model but the last are 0 whatever it reads: it is read as a number, as programs of many "
+            "fractions are, and not as a token; let the program give fewer values, or words, as by p.map(str, ...)."
+        )
 
 
 def refuse_looking_ahead(function: Function) -> None:

@@ -1,6 +1,7 @@
 """The compiler, pass by pass: what a person wrote becomes a blueprint, or is refused with the line in the way."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from headstock.programs.blueprint import Blueprint
 from headstock.programs.compiler.allocate import Allocation, allocated
@@ -33,8 +34,12 @@ class Built:
     outputs: Outputs
 
 
+@lru_cache(maxsize=4)
 def built(program: Expression, domain: Domain) -> Built:
-    """Compile an expression for a domain. Raises UserError, with the author's line, where that cannot be exact."""
+    """Compile an expression for a domain. Raises UserError, with the author's line, where that cannot be exact.
+
+    What was made last is kept: a task of a program reads its vocabulary off what its compiled model is then made of.
+    """
     try:
         return _built(program, domain)
     except RecursionError:

@@ -46,9 +46,9 @@ class Domain:
         twice = next((token for place, token in enumerate(tokens) if token in tokens[:place]), None)
         if twice is not None:
             raise UserError(f"the vocabulary has {twice!r} twice: give each token once.")
-        odd = next((token for token in tokens if token is None or not isinstance(token, (str, int))), ...)
+        odd = next((token for token in tokens if not is_token(token)), ...)
         if odd is not ...:
-            raise UserError(f"the vocabulary has {odd!r}: tokens are words or whole numbers.")
+            raise UserError(f"the vocabulary has {odd!r}: tokens are words or whole numbers, so give one in its place.")
         names = [shown(token) for token in tokens]
         if len(set(names)) < len(names):
             raise UserError("two tokens of the vocabulary look the same, such as 1 and '1': use one kind.")
@@ -57,7 +57,7 @@ class Domain:
         if not 1 <= int(max_length) <= MOST_TOKENS:
             raise UserError(f"max_length is {max_length}: give 1 or more, and at most {MOST_TOKENS:,}.")
         if dtype not in DTYPES:
-            raise UserError(f"unknown dtype {dtype!r}: {near_name(dtype, DTYPES)}")
+            raise UserError(f"unknown dtype {dtype!r}: {near_name(str(dtype), DTYPES)}")
         return cls(tokens, int(max_length), causal, dtype)  # type: ignore[arg-type]
 
     @property
@@ -126,3 +126,8 @@ class Domain:
                 like = next((known for known in self.vocabulary if shown(known) == shown(token)), None)
                 near = near_name(str(token), names) if like is None else f"did you mean {like!r}?"
                 raise UserError(f"the token {token!r} is not in the program's vocabulary: {near}")
+
+
+def is_token(value: Value) -> bool:
+    """Whether a value can be read as a token: a word or a whole number; True and 1 would be one token and two."""
+    return isinstance(value, (str, int)) and not isinstance(value, bool)

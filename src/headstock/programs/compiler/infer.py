@@ -152,10 +152,11 @@ class Values:
         """Whether its sources have few enough combinations to go through them all."""
         return self.count(self.sources(node)) <= MOST_POINTS
 
-    def together(self, parts: Sequence[Expression]) -> list[tuple[Value, ...]]:
+    def together(self, parts: Sequence[Expression], of: Expression) -> list[tuple[Value, ...]]:
         """Give the combinations of values that several expressions can have at one position.
 
-        All that really occur; where there are too many combinations of sources, each part is taken by itself.
+        All that really occur; where there are too many combinations of sources, each part is taken by itself. Raises
+        UserError where those are too many too, naming the function `of` them.
         """
         apart = not self.hang_together(parts) and math.prod(len(self[part]) for part in parts) <= MOST_POINTS
         if apart:  # each value of one meets each of the others: what they come from need not be gone through
@@ -165,13 +166,24 @@ class Values:
             count = math.prod(len(self[part]) for part in parts)
             if count > MOST_POINTS:
                 raise UserError(
-                    f"{parts[-1].said} is a function of {count:,} combinations of values, too many to go through: "
-                    f"declare a smaller max_length or vocabulary, or work on fewer sequences at a time."
+                    f"{of.said} is a function of {count:,} combinations of values, more than the {MOST_POINTS:,} that "
+                    f"can be gone through: declare {self._smaller(sources)}, or work on fewer sequences at a time."
                 )
             return list(product(*(self[part] for part in parts)))
         where = {source: place for place, source in enumerate(sources)}
         held = [(self.table(part), [where[source] for source in self.sources(part)]) for part in parts]
         return list(dict.fromkeys(tuple(given) for _, given in self._looked_up(sources, held)))
+
+    def _smaller(self, sources: tuple[Expression, ...]) -> str:
+        """Say which domain has few enough combinations: how short, where tokens, positions and length are all there is.
+
+        What a head gives depends on the lengths too, in ways of its own.
+        """
+        placed = sum(isinstance(source, (Indices, Length)) for source in sources)
+        others = math.prod(len(self[source]) for source in sources if not isinstance(source, (Indices, Length)))
+        fits = next((n for n in range(self.domain.max_length - 1, 0, -1) if others * n**placed <= MOST_POINTS), 0)
+        known = all(isinstance(source, (Tokens, Indices, Length)) for source in sources)
+        return f"max_length={fits} or less" if known and fits else "a smaller max_length or vocabulary"
 
     def _looked_up(
         self, sources: tuple[Expression, ...], parts: list[tuple[dict[tuple[Value, ...], Value], list[int]]]
@@ -219,7 +231,7 @@ class Values:
             return self._of_sum(node, weights)
         if followed:
             return _alike(self.table(node).values(), node)
-        return _alike((applied(node.function, given, node) for given in self.together(node.arguments)), node)
+        return _alike((applied(node.function, given, node) for given in self.together(node.arguments, node)), node)
 
     def hang_together(self, parts: Sequence[Expression]) -> bool:
         """Whether parts come from the same sources, or from the index and the length, which is larger."""

@@ -1,5 +1,6 @@
 """Explaining one run of a compiled model: what its program says beside what it holds, and what each part is for."""
 
+import math
 from collections.abc import Sequence
 
 from headstock.model.transformer import Transformer
@@ -36,7 +37,7 @@ def explained(
         if certified is None:
             notes.append("What the weights were is not known, so no part is named that has moved.")
     if program is None:
-        notes.append("The program's own values are not known: a folder keeps its text, and not what its functions do.")
+        notes.append("The program's own values are not known: a folder keeps its lines, and not what its functions do.")
     if any(one.codes is None for one in record.anatomy.expressions):
         notes.append("· stands for an expression that the model has no number for.")
     expressions = _expressions(record.anatomy, found, program, causal=record.domain.causal)
@@ -77,7 +78,7 @@ def _explained(part: Traced, row: list[Value] | None, numbers: tuple[float, ...]
     if numbers is not None and part.codes is not None:
         values = tuple(nearest(part.codes, numbers))
         right = values if row is None else row
-        off = tuple(abs(number - part.codes[value]) for number, value in zip(numbers, right, strict=True))
+        off = tuple(abs(number - part.codes.get(value, math.inf)) for number, value in zip(numbers, right, strict=True))
         moved = tuple(not distance <= part.error for distance in off)
     program = None if row is None else tuple(row)
     return Explained(part.name, part.line, part.source, part.where, part.how, program, values, numbers, off, moved)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.programs.compiler.certificate import Certificate
 from headstock.programs.compiler.domain import Domain
 from headstock.programs.explaining.anatomy import Anatomy
 from headstock.programs.explaining.dissecting import dissected
-from headstock.programs.explaining.written_order import places_of
+from headstock.programs.explaining.written_order import in_written_order, places_of
+from headstock.programs.nodes import Expression
 from headstock.programs.places import Place
 from headstock.programs.program import Program
 from headstock.programs.reading_out import Readout, refuse_dtype
@@ -82,6 +84,19 @@ def record_of(compiled: "Compiled") -> Record:
         dissected(program.output, compiled.built),
         hash_of(certified.state_dict()),
     )
+
+
+def of_the_zoo(record: Record) -> Expression | None:
+    """Give the output of the zoo's program that a record is of; None for another, and where its lines have changed."""
+    from headstock.programs import zoo
+
+    try:
+        found = zoo.get(record.program)
+    except UserError:
+        return None
+    names = [one.name for one in in_written_order(found.output)]
+    is_same = source_of(found) == record.source and names == [one.name for one in record.anatomy.expressions]
+    return found.output if record.source and is_same else None
 
 
 def hash_of(weights: Mapping[str, Tensor]) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headstock.checkpoints import native
 from headstock.checkpoints.files import as_json as json_text
-from headstock.checkpoints.files import read_json
+from headstock.checkpoints.files import is_half_placed, read_json
 from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.programs.compiler.certificate import Certificate
@@ -21,7 +21,7 @@ from headstock.programs.explaining.explaining import explained
 from headstock.programs.explaining.explanation import Explanation
 from headstock.programs.reading_out import Readout
 from headstock.programs.saving import record_json
-from headstock.programs.saving.record import Record
+from headstock.programs.saving.record import Record, of_the_zoo
 from headstock.programs.saving.vocabulary import RECORD, save_vocabulary
 from headstock.programs.size import SizeReport, size_of
 from headstock.programs.values import Value
@@ -69,8 +69,12 @@ class Loaded:
         return self.readout.values_of(self.model, sequences)
 
     def explain(self, sequence: str | Sequence[Any]) -> Explanation:
-        """Explain one run: as `Compiled.explain`, without the program's own values, which a folder cannot keep."""
-        return explained(self.record, self.model, sequence, certified=self.certified_weights)
+        """Explain one run: as `Compiled.explain`, but with the program's own values only where it is one of the zoo.
+
+        A folder keeps a program's lines and not what its functions do.
+        """
+        program = of_the_zoo(self.record)
+        return explained(self.record, self.model, sequence, program=program, certified=self.certified_weights)
 
     def size(self) -> SizeReport:
         """Measure it."""
@@ -117,6 +121,11 @@ def read_record(folder: str | Path) -> Record:
         raise UserError(
             f"{folder} holds no compiled program: {RECORD} is not in it; compile one by headstock compile, or open "
             f"a model without a program by headstock.load."
+        )
+    if is_half_placed(path.parent):
+        raise UserError(
+            f"{folder} was being saved when its process was stopped, so its files may be of two programs: save the "
+            f"program into it again, or delete it and compile the program anew."
         )
     held = read_json(path, "the record of a compiled program")
     if not isinstance(held, dict) or held.get("format") != record_json.FORMAT:
