@@ -36,7 +36,7 @@ def told(task: Distract, words: list[str], places: int) -> tuple[Told, int]:
     size, passages = 3 * task.facts + task.filler, 0
     for first in range(0, places * size, size):
         within = [word for word in words[first : first + size] if word not in NOISE]
-        subjects, attributes, values = within[0::3], within[1::3], within[2::3]
+        attributes, subjects, values = within[0::3], within[1::3], within[2::3]
         if within:
             assert len(within) == 3 * task.facts
             assert set(subjects) == {subjects[0]}
@@ -54,9 +54,9 @@ def check(task: Distract, words: list[str], answers: dict[int, str], places: int
     begin = places * (3 * task.facts + task.filler)
     questions = [words[first : first + 4] for first in range(begin, len(words), 4)]
     assert len(questions) == task.questions
-    assert len({attribute for _, _, attribute, *_ in questions}) == task.questions
-    subject = questions[0][1]
-    for turn, (mark, asked, attribute, *answer) in enumerate(questions):
+    assert len({attribute for _, attribute, *_ in questions}) == task.questions
+    subject = questions[0][2]
+    for turn, (mark, attribute, asked, *answer) in enumerate(questions):
         assert (asked, mark) == (subject, "?")
         assert answers[begin + 4 * turn + 2] == by_subject[subject][attribute]
         assert answer in ([], [by_subject[subject][attribute]])
@@ -77,7 +77,7 @@ def test_passages_are_as_many_as_are_drawn_and_the_relevant_one_stands_anywhere(
     counts, places = Counter[int](), Counter[int]()
     for words, answers in read(task, [task.batch(seed=0, index=0, size=3000)]):
         counts[check(task, words, answers, 5)] += 1
-        places[words.index(words[-2]) // 8] += 1
+        places[words.index(words[-1]) // 8] += 1
     for counted in (counts, places):
         assert set(counted) == set(range(5))
         assert min(counted.values()) > 0.8 * max(counted.values())
@@ -89,7 +89,7 @@ def test_passages_share_attributes_and_values_with_the_relevant_one() -> None:
     same = []
     for words, _ in read(task, task.evaluation()):
         by_subject, _ = told(task, words, task.irrelevant + 1)
-        subject, attribute = words[-2:]
+        attribute, subject = words[-2:]
         others = [facts for name, facts in by_subject.items() if name != subject]
         assert all(attribute in facts for facts in others)
         same += [facts[attribute] == by_subject[subject][attribute] for facts in others]
@@ -121,7 +121,7 @@ def test_naming_the_commonest_value_of_the_attribute_is_right_as_often_as_the_ca
     right = []
     for words, answers in read(task, task.evaluation()):
         for place, answer in answers.items():
-            values = FACTS[words[place]]
+            values = FACTS[words[place - 1]]
             right.append(max(values, key=lambda value: (words[:place].count(value), -values.index(value))) == answer)
     assert task.card().chance.startswith(f"{sum(right) / len(right):.1%} for the commonest value in the row")
 
@@ -131,11 +131,11 @@ def test_marks_are_the_fact_that_answers_the_others_of_its_subject_other_passage
     assert isinstance(task, Distract)
     for words, query, spans in marked(task):
         by_subject, passages = told(task, words, task.irrelevant + 1)
-        subject, attribute = words[query - 1 : query + 1]
+        attribute, subject = words[query - 1 : query + 1]
         mine = {name: [words[place] for place in places] for name, places in spans.items()}
-        assert mine["answer"] == [subject, attribute, by_subject[subject][attribute]]
+        assert mine["answer"] == [attribute, subject, by_subject[subject][attribute]]
         assert [mine["other facts of the subject"]] == [
-            [subject, other, value] for other, value in by_subject[subject].items() if other != attribute
+            [other, subject, value] for other, value in by_subject[subject].items() if other != attribute
         ]
         assert len(mine["irrelevant passages"]) == 7 * (passages - 1)
         assert set(mine["irrelevant passages"]).isdisjoint({subject})

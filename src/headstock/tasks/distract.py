@@ -1,6 +1,6 @@
 """A question among distractions: one passage tells what is asked, others tell the same of other subjects.
 
-    moss anna colour red anna drink tea   ben drink milk fern ben colour blue   ? anna drink [tea]
+    moss colour anna red drink anna tea   drink ben milk fern colour ben blue   ? drink anna [tea]
 
 A small form of answering from retrieved text: Ye et al., "Differential Transformer" (2024), and its readers' question
 of how much irrelevant context costs.
@@ -23,9 +23,9 @@ from headstock.training.batch import Probe
 
 MARK = "?"
 FACT = 3
-"""Tokens of a fact: subject, attribute, value."""
+"""Tokens of a fact: attribute, subject, value."""
 QUESTION = 4
-"""Tokens of a question: mark, subject, attribute, and the value that answers it."""
+"""Tokens of a question: mark, attribute, subject, and the value that answers it."""
 ANSWER, OTHER_FACT, IRRELEVANT, FILLER = range(4)
 SPANS = ("answer", "other facts of the subject", "irrelevant passages", "noise")
 
@@ -126,7 +126,7 @@ class Distract(DrawnTask):
         noise_bsp = noise.view(size, places, self._passage)
         passages_np = noise.view(n_all, self._passage).clone()
         kinds_np = torch.full_like(passages_np, FILLER)
-        for offset, words_nf in enumerate((subjects_n1.expand(-1, self.facts), attributes_nf, values_nf)):
+        for offset, words_nf in enumerate((attributes_nf, subjects_n1.expand(-1, self.facts), values_nf)):
             passages_np.scatter_(1, begin_nf + offset, words_nf)
             kinds_np.scatter_(1, begin_nf + offset, OTHER_FACT)
             kinds_np.scatter_(1, begin_nf[:, :1] + offset, ANSWER)
@@ -141,14 +141,14 @@ class Distract(DrawnTask):
         asked_brt = torch.stack(
             [
                 torch.zeros(size, self.questions, dtype=torch.int64),
-                subjects_n1[relevant_b].expand(-1, self.questions),
                 attributes_nf[relevant_b, : self.questions],
+                subjects_n1[relevant_b].expand(-1, self.questions),
                 values_nf[relevant_b, : self.questions],
             ],
             dim=2,
         )
         tokens_bq = torch.cat([text_bsp.flatten(1), asked_brt.flatten(1)], dim=1)
-        mask_bq = (tokens_bq == 0).roll(QUESTION - 2, 1)[:, :-1]  # the attribute after a mark; none stands elsewhere
+        mask_bq = (tokens_bq == 0).roll(QUESTION - 2, 1)[:, :-1]  # the subject of a question; no mark stands elsewhere
         in_questions_bq = torch.full((size, self.questions * QUESTION - 1), -1)
         kinds_bq = torch.cat([kinds_bq, in_questions_bq], dim=1)
         return Rows(
@@ -183,7 +183,7 @@ class Distract(DrawnTask):
             facts={
                 "vocabulary": f"{self.subjects} subjects, {self.attributes} attributes, {self.values} values of each, "
                 f"{len(NOISE)} noise words and {MARK}; no word is of two kinds, and no two attributes share a value",
-                "passage": f"{self._passage} tokens: {self.facts} facts of different attributes (subject, attribute, "
+                "passage": f"{self._passage} tokens: {self.facts} facts of different attributes (attribute, subject, "
                 f"value) in random order among {self.filler} noise words",
                 "passages": f"the relevant one at a random place among 0 to {self.irrelevant} irrelevant ones, every "
                 "number as often, each of another subject; their attributes and values may be those asked for",
@@ -203,7 +203,7 @@ class Distract(DrawnTask):
         """Give the accuracy of naming the commonest value, up to each question, of the attribute that it asks for."""
         rows, right = self._scored["held-out"], 0.0
         for place in range(self.attributes):
-            asks_bq = rows.mask & (rows.inputs == self._first_attribute + place)
+            asks_bq = rows.mask & (rows.inputs.roll(1, 1) == self._first_attribute + place)
             first = self._first_value + self.values * place
             if asks_bq.any():
                 asked = Rows(rows.inputs, rows.targets, asks_bq)
