@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--task", default="mqar", help="as headstock compare writes it")
     parser.add_argument("--arms", nargs="+", default=ARMS)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--lr", type=float, default=3e-3)
     asked = parser.parse_args()
