@@ -146,11 +146,12 @@ def test_marks_are_the_city_and_number_that_answer_the_other_sentences_and_the_n
         assert max(map(max, spans.values())) < length
 
 
-def test_what_is_shown_ends_with_the_last_answer() -> None:
+def test_what_is_shown_is_a_longest_row_up_to_its_last_answer() -> None:
     task = tasks.get("needle")
     ids, position = task.telling_example()
     words = task.token_labels(ids)
     assert position == len(ids) - 2
+    assert words.index("?") == 28
     assert words[-1] == told(words[: words.index("?")])[0][words[-2]]
     assert ids[-1] == task.telling_target()
     example = task.card().example.split()

@@ -81,7 +81,9 @@ class Distract(DrawnTask):
         self._first_noise = len(words)
         self.tokenizer = WordTokenizer([*words, *NOISE])
         self.vocab_size = self.tokenizer.vocab_size
-        self.context = self._n_tokens(irrelevant * beyond) - 1
+        self.places = irrelevant * beyond + 1
+        """Of passages in a row, trained on or probed."""
+        self.context = self.places * self._passage + questions * QUESTION - 1
         self.finish()
 
     def options(self) -> dict[str, str | int | float]:
@@ -102,19 +104,14 @@ class Distract(DrawnTask):
         """Tokens of a passage."""
         return FACT * self.facts + self.filler
 
-    def _n_tokens(self, irrelevant: int) -> int:
-        """Tokens of a row with room for so many irrelevant passages, its last answer included."""
-        return (irrelevant + 1) * self._passage + self.questions * QUESTION
-
     def draw(self, size: int, *purpose: str | int, **at: Any) -> Rows:
         """Draw rows; `at` may say how many irrelevant passages each has. Noise stands where others have a passage."""
-        places = 1 + max(self.irrelevant, at.get("irrelevant", 0))  # of passages
         count_b1 = draw(self.irrelevant + 1, size, *purpose, "irrelevant")[:, None]
         if "irrelevant" in at:
             count_b1 = torch.full_like(count_b1, at["irrelevant"])
-        n_all = size * places
+        n_all = size * self.places
         # Of every passage, the relevant one first: its subject, and its facts one after another, however they stand.
-        subjects_n1 = 1 + draw_different(self.subjects, size, places, *purpose, "subjects").view(n_all, 1)
+        subjects_n1 = 1 + draw_different(self.subjects, size, self.places, *purpose, "subjects").view(n_all, 1)
         attributes_nf = draw_different(self.attributes, n_all, self.facts, *purpose, "attributes")
         chosen_nf = draw(self.values, n_all * self.facts, *purpose, "values").view(n_all, self.facts)
         values_nf = self._first_value + self.values * attributes_nf + chosen_nf
@@ -123,21 +120,21 @@ class Distract(DrawnTask):
         begin_nf = units_nf + (FACT - 1) * (units_nf[:, None, :] < units_nf[:, :, None]).sum(2)
 
         noise = self._first_noise + draw(len(NOISE), n_all * self._passage, *purpose, "noise")
-        noise_bsp = noise.view(size, places, self._passage)
+        noise_bsp = noise.view(size, self.places, self._passage)
         passages_np = noise.view(n_all, self._passage).clone()
         kinds_np = torch.full_like(passages_np, FILLER)
         for offset, words_nf in enumerate((attributes_nf, subjects_n1.expand(-1, self.facts), values_nf)):
             passages_np.scatter_(1, begin_nf + offset, words_nf)
             kinds_np.scatter_(1, begin_nf + offset, OTHER_FACT)
             kinds_np.scatter_(1, begin_nf[:, :1] + offset, ANSWER)
-        there_bs1 = (torch.arange(places) <= count_b1)[:, :, None]
+        there_bs1 = (torch.arange(self.places) <= count_b1)[:, :, None]
         kinds_bsp = kinds_np.view_as(noise_bsp)
         kinds_bsp[:, 1:] = torch.where(there_bs1[:, 1:], IRRELEVANT, FILLER)
-        order_bsp = draw_different(places, size, places, *purpose, "order")[:, :, None].expand_as(noise_bsp)
+        order_bsp = draw_different(self.places, size, self.places, *purpose, "order")[:, :, None].expand_as(noise_bsp)
         text_bsp = noise_bsp.scatter(1, order_bsp, torch.where(there_bs1, passages_np.view_as(noise_bsp), noise_bsp))
         kinds_bq = kinds_bsp.scatter(1, order_bsp, kinds_bsp).flatten(1)
 
-        relevant_b = torch.arange(size) * places
+        relevant_b = torch.arange(size) * self.places
         asked_brt = torch.stack(
             [
                 torch.zeros(size, self.questions, dtype=torch.int64),
@@ -184,12 +181,12 @@ class Distract(DrawnTask):
                 "vocabulary": f"{self.subjects} subjects, {self.attributes} attributes, {self.values} values of each, "
                 f"{len(NOISE)} noise words and {MARK}; no word is of two kinds, and no two attributes share a value",
                 "passage": f"{self._passage} tokens: {self.facts} facts of different attributes (attribute, subject, "
-                f"value) in random order among {self.filler} noise words",
+                f"value) in random order{f' among {self.filler} noise words' if self.filler else ''}",
                 "passages": f"the relevant one at a random place among 0 to {self.irrelevant} irrelevant ones, every "
                 "number as often, each of another subject; their attributes and values may be those asked for",
                 "questions": f"{self.questions} on the relevant subject, of different attributes; the answer follows",
-                "tokens in a row": f"{self._n_tokens(self.irrelevant) - 1}, however many passages: noise stands in the "
-                f"place of those that lack; {self.context} in the longest probe",
+                "tokens in a row": f"{self.context}, however many passages: there is room for "
+                f"{self.irrelevant * self.beyond} irrelevant ones, as the hardest probe has, and noise where they lack",
                 "scored": f"the value after each question: {self.n_scored:,} in the held-out set",
                 "spans": "of the first question: answer is its fact, other facts are the rest of its subject's, "
                 "irrelevant passages are whole, noise is all other words before the questions",

@@ -139,20 +139,30 @@ class Needle(DrawnTask):
         return Rows(rows.inputs, rows.targets, rows.mask & (rows.mask.cumsum(1) == 1), rows.spans)
 
     def telling_example(self) -> tuple[list[int], int]:
-        """Give the first held-out row up to its last answer, and the position that gives it."""
+        """Give the longest of the held-out rows, and the position of its last answer."""
+        shown = self._longest()
+        return [*shown.inputs[0].tolist(), int(shown.targets[0, -1])], shown.inputs.shape[1] - 1
+
+    def telling_target(self) -> int:
+        """Give the last answer of that row."""
+        return int(self._longest().targets[0, -1])
+
+    def _longest(self) -> Rows:
+        """Give the first of the longest held-out rows, up to its last question."""
         rows = self._scored["held-out"]
-        last = int(rows.mask[0].nonzero()[-1])
-        return [*rows.inputs[0, : last + 1].tolist(), int(rows.targets[0, last])], last
+        ends_b = (rows.mask * torch.arange(rows.mask.shape[1])).amax(1)
+        row = int((ends_b == ends_b.max()).nonzero()[0])
+        shown = slice(0, int(ends_b[row]) + 1)
+        return Rows(rows.inputs[[row], shown], rows.targets[[row], shown], rows.mask[[row], shown])
 
     def card(self) -> DataCard:
         """Give the card, a held-out row as its example."""
         rows = self._scored["held-out"]
-        n_shown = int(rows.mask[0].nonzero()[-1]) + 1
         return DataCard(
             title=self.name,
             what_is_asked=f"{self.needles} sentences among noise give cities their numbers: say the number of "
             f"{self.queries} of the cities at the end. Which number a city has is drawn anew for every row.",
-            example=in_brackets(_up_to(rows, n_shown), self.token_labels),
+            example=in_brackets(self._longest(), self.token_labels),
             primary=self.primary,
             chance=f"{self.guessing():.1%} for one of the row's {self.needles} numbers, leaving out those that earlier "
             f"questions have got: what a bag of words allows. {1 / self.numbers:.1%} for any number at random.",
@@ -215,7 +225,3 @@ class Needle(DrawnTask):
             at_bn = places_bn + offset
             words_bn = drawn[word] if word in drawn else torch.full_like(cities_bn, self._id_of[word])
             tokens.scatter_(1, at_bn, torch.where(there_bn, words_bn, tokens.gather(1, at_bn)))
-
-
-def _up_to(rows: Rows, n_tokens: int) -> Rows:
-    return Rows(rows.inputs[:1, :n_tokens], rows.targets[:1, :n_tokens], rows.mask[:1, :n_tokens])

@@ -10,7 +10,7 @@ ENTRIES = (
         "headstock.tasks.needle",
         "Needle",
         (
-            Option("length", 32, "tokens before the questions, half as many in the shortest rows", whole(1)),
+            Option("length", 28, "tokens before the questions, half as many in the shortest rows", whole(1)),
             Option("needles", 4, "sentences that give a city its number", whole(1)),
             Option("queries", 2, "questions at the end, of different cities", whole(1)),
             Option("cities", 8, "different cities; at least as many as needles", whole(1)),
@@ -24,14 +24,14 @@ ENTRIES = (
         "headstock.tasks.distract",
         "Distract",
         (
-            Option("irrelevant", 8, "irrelevant passages of a trained row at most; none at least", whole(0)),
-            Option("beyond", 1, "how many times as many the hardest probe has", whole(1)),
+            Option("irrelevant", 4, "irrelevant passages of a trained row at most; none at least", whole(0)),
+            Option("beyond", 2, "how many times as many the hardest probe has", whole(1)),
             Option("facts", 2, "facts of a passage", whole(1)),
             Option("questions", 2, "questions on the relevant subject, of different facts", whole(1)),
-            Option("subjects", 16, "different subjects; more than a probe has irrelevant passages", whole(1)),
+            Option("subjects", 9, "different subjects; more than a probe has irrelevant passages", whole(1)),
             Option("attributes", 2, "different attributes; at least as many as facts", whole(1)),
             Option("values", 8, "different values of each attribute", whole(2)),
-            Option("filler", 2, "noise words of a passage", whole(0)),
+            Option("filler", 0, "noise words among the facts of a passage", whole(0)),
         ),
     ),
 )
