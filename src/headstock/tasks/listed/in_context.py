@@ -25,7 +25,7 @@ ENTRIES = (
         "Distract",
         (
             Option("irrelevant", 4, "irrelevant passages of a trained row at most; none at least", whole(0)),
-            Option("beyond", 2, "how many times as many the hardest probe has", whole(1)),
+            Option("beyond", 1, "how many times as many the hardest probe has, and every row has room for", whole(1)),
             Option("facts", 2, "facts of a passage", whole(1)),
             Option("questions", 2, "questions on the relevant subject, of different facts", whole(1)),
             Option("subjects", 9, "different subjects; more than a probe has irrelevant passages", whole(1)),
