@@ -34,7 +34,7 @@ class Needle(DrawnTask):
 
     name = "needle"
     primary = Metric("accuracy", "higher", "of the numbers asked for")
-    steps: ClassVar = {"quick": 1000, "full": 4000}
+    steps: ClassVar = {"quick": 1200, "full": 4000}
 
     def __init__(self, *, length: int, needles: int, queries: int, cities: int, numbers: int, noise: int) -> None:
         """Make it; `length` tokens before the questions at most, half of them at least; `noise` different words."""
