@@ -18,7 +18,7 @@ from headstock.training.evaluation import score
 
 HAYSTACKS = {"n1r1": (1, 1), "n2r2": (2, 2), "n4r2": (4, 2), "n6r2": (6, 2)}
 """Needles and questions."""
-LENGTH = 48
+LENGTH = 36
 ARMS = ("softmax", "differential", "differential2")
 FLOOR = "uniform+learned,n_layers=1"
 PUBLISHED = {"n1r1": ("1.00", "1.00"), "n2r2": (".85", ".92"), "n4r2": (".62", ".84"), "n6r2": (".55", ".85")}
@@ -136,10 +136,10 @@ STUDY = Study(
         "quick": Effort(3, {"steps": 100, "evaluate_every": 100}, rows=tuple(f"{arm}-n6r2" for arm in ARMS), minutes=2),
         "full": Effort(10, minutes=60),
     },
-    settings={**SETTINGS, "steps": 1000, "batch_size": 32, "lr": 3e-3, "evaluate_every": 100},
+    settings={**SETTINGS, "steps": 1500, "batch_size": 32, "lr": 1e-3, "evaluate_every": 100},
     figures=("accuracy", "half", "once", "twice", "mass_answer", "mass_other_needles", "mass_noise"),
     choices=(
-        f"Haystacks of {LENGTH // 2} to {LENGTH} tokens, two blocks of width 64, 1,000 steps of 32 rows.",
+        f"Haystacks of {LENGTH // 2} to {LENGTH} tokens, two blocks of width 64, 1,500 steps of 32 rows.",
         "The paper's models were trained on text and read needles as they find them; ours are trained on needles.",
     ),
     pictures=pictures,
