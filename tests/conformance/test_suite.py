@@ -81,9 +81,12 @@ def test_without_a_position_all_that_are_allowed_are_tried_and_what_is_dear_at_o
 
 
 def test_what_a_mixer_refuses_is_not_asked_of_it_and_the_reason_is_told() -> None:
-    report = check_mixer("uniform+none", only=["choices are read"])
+    report = check_mixer("lstm+none", only=["choices are read"])
     assert report.outcomes[1].status == "not applicable"
     assert report.outcomes[1].found.startswith("refuses soft_cap")
+    assert report.passed
+    report = check_mixer("uniform+none", only=["choices are read"])
+    assert report.outcomes[1].found.endswith("refused: soft_cap, qk_norm, scale_scores")
     assert report.passed
 
 

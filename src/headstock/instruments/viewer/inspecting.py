@@ -165,12 +165,12 @@ class _Reader:
         self._shares = share.detach().float().cpu()
 
     def _shares_of(self, n_heads: int) -> tuple[tuple[float, ...], ...]:
-        """Give λ by head: of version 1 a scalar, of version 2 (1, query, head)."""
+        """Give λ by head: of version 1 a scalar or (head,), of version 2 (1, query, head)."""
         if self._shares is None:
             return ()
         share, self._shares = self._shares, None
-        if share.ndim == 0:
-            return tuple((float(share),) for _ in range(n_heads))
+        if share.ndim < 2:
+            return tuple((one,) for one in share.expand(n_heads).tolist())
         return tuple(tuple(row) for row in share[0].T.tolist())
 
 
