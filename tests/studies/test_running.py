@@ -423,3 +423,27 @@ def test_a_run_that_differs_in_a_choice_or_has_no_weights_is_not_taken(toy: Toy,
     run = tmp_path / "toy" / "cells" / softmax.folder_name / "run.json"
     run.write_text(run.read_text().replace('"steps": 4', '"steps": 5'))
     assert [store.borrow(average), store.borrow(softmax)] == [None, None]
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "result.json", "run.json", "config.json", "../../plan.json"])
+def test_a_damaged_run_of_another_study_is_passed_over(toy: Toy, tmp_path: Path, file: str) -> None:
+    shutil.copytree(toy[1], tmp_path / "toy")
+    another = replace(STUDY, name="another", rows=STUDY.rows[1:2], claims=())
+    plan = make_plan(another, "quick", 1, None, "cpu")
+    (cell,) = plan.cells(0)
+    path = tmp_path / "toy" / "cells" / cell.folder_name / file
+    path.write_bytes(path.read_bytes()[:20])
+    assert StudyStore(tmp_path / "another", plan).borrow(cell) is None
+    assert not (tmp_path / "another" / "cells").exists()
+
+
+def test_what_else_lies_beside_a_run_is_not_taken_with_it(toy: Toy, tmp_path: Path) -> None:
+    shutil.copytree(toy[1], tmp_path / "toy")
+    another = replace(STUDY, name="another", rows=STUDY.rows[1:2], claims=())
+    plan = make_plan(another, "quick", 1, None, "cpu")
+    (cell,) = plan.cells(0)
+    place = tmp_path / "toy" / "cells" / cell.folder_name
+    (place / "notes").mkdir()
+    (place / "gone").symlink_to("nowhere")
+    assert StudyStore(tmp_path / "another", plan).borrow(cell) == place
+    assert not {"notes", "gone"} & {path.name for path in (tmp_path / "another" / "cells").glob("*/*")}

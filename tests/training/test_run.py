@@ -234,3 +234,13 @@ def test_a_result_from_before_there_were_probes_is_read_without_any(tmp_path):
     file.write_text(json.dumps(written))
     assert RunResult.read(tmp_path / "run") == result
     assert result.probes == []
+
+
+def test_a_probe_without_rows_is_refused_before_anything_is_trained_or_written(tmp_path):
+    def probes():
+        yield Probe({"length": 3}, [Counting().batch(seed=0, index=0, size=2)])
+        raise UserError("there are too few rows.")
+
+    with pytest.raises(UserError, match="too few rows"):
+        _run(tmp_path / "run", probes=probes())
+    assert not (tmp_path / "run").exists()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headstock.checkpoints.files import is_left_behind, read_json, write_atomically, write_json, written_together
+from headstock.checkpoints.native import load
 from headstock.comparison.plan import Cell
 from headstock.comparison.store import LOCK
 from headstock.errors import UserError
@@ -72,15 +73,27 @@ class StudyStore:
             return None
         described = json.loads(json.dumps(cell.description()))
         for weights in sorted(self.folder.absolute().parent.glob(f"*/cells/*-{cell.folder_name[-8:]}/{WEIGHTS}")):
-            there, plan = weights.parent, weights.parents[2] / "plan.json"
-            needed = [plan, there / "result.json", there / "run.json"]
-            if not all(file.exists() for file in needed) or read_json(needed[2], "a run") != described:
+            there = weights.parent
+            try:
+                if self._is_same_elsewhere(there, described):
+                    _copied(there, self.cell_folder(cell))
+                    return there
+            except UserError:  # damaged over there, which is no matter of this study's: it trains
                 continue
-            said = read_json(plan, "a plan")
-            if isinstance(said, dict) and said.get("study") not in (None, self.study):
-                _copied(there, self.cell_folder(cell))
-                return there
         return None
+
+    def _is_same_elsewhere(self, there: Path, described: Any) -> bool:
+        """Say whether a folder holds a run as described, whole, of another study; UserError where it is damaged."""
+        plan, run = there.parents[1] / "plan.json", there / "run.json"
+        if not (plan.is_file() and run.is_file() and (there / "result.json").is_file()):
+            return False
+        said, result = read_json(plan, "a plan"), RunResult.read(there)
+        if not isinstance(said, dict) or said.get("study") in (None, self.study):
+            return False
+        if read_json(run, "a run") != described or result is None or result.status != "finished":
+            return False
+        load(there)  # what is copied can be opened
+        return True
 
     def result(self, cell: Cell) -> RunResult | None:
         """Give a run's result, be it that its process crashed; None where it has none yet."""
@@ -139,7 +152,7 @@ def _copied(there: Path, here: Path) -> None:
     """Copy a run, its result last, for that says that the run is whole."""
     with written_together(here) as beside:
         for file in there.iterdir():
-            if file.name not in OF_A_STUDY:
+            if file.is_file() and file.name not in OF_A_STUDY:
                 shutil.copy2(file, beside)
     write_atomically(here / "result.json", lambda beside: shutil.copy2(there / "result.json", beside))
 

@@ -108,6 +108,8 @@ def run(
     state is saved. A loss that is no number ends the run as failed.
     """
     refuse_penalty(model_config, training)
+    if not (folder / "result.json").exists():
+        probes = tuple(probes)  # drawn now: what has no rows is refused before anything is trained or written
     _claim(folder, description)
     if (folder / "result.json").exists():
         done = RunResult.read(folder)
