@@ -3,7 +3,7 @@
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Row, Study
 from headstock.studies.differential.beside import differences
-from headstock.studies.differential.paper import SETTINGS, SHAKESPEARE, SOURCE, STEPS, equal
+from headstock.studies.differential.paper import SETTINGS, SHAKESPEARE, SOURCE, STEPS, UNCHECKED, equal
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 
@@ -78,6 +78,7 @@ STUDY = Study(
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte", "parameters"),
     choices=("Two blocks of width 64, 500 steps of 16 rows of 128 tokens of Shakespeare, one rate for all.",
-             "All rows have as many parameters, by the width of the feed-forward."),
+             "All rows have as many parameters, by the width of the feed-forward.",
+             UNCHECKED),
     pictures=pictures,
 )  # fmt: skip

@@ -12,7 +12,8 @@ from headstock.studies.results import StudyResult
 CORPORA = {"shakespeare": SHAKESPEARE, "python-docs": PYTHON_DOCS}
 VERSIONS = ("differential", "differential2")
 SLOWER = {"differential": 1.14, "differential2": 1.14}
-"""A training step's seconds beside softmax's, at equal parameters."""
+"""A training step's seconds beside softmax's, at equal parameters, as a comparison's dry run timed them on busy cores;
+to be timed again on idle ones before the full budget is run."""
 EQUAL = {"params": "parameters", "flops": "operations a token", "time": "time"}
 NAMES = {"differential": "Version 1", "differential2": "Version 2"}
 

@@ -8,7 +8,7 @@ from headstock.instruments.quality import quantisation
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.differential.paper import SETTINGS, SHAKESPEARE, SOURCE, STEPS, equal
+from headstock.studies.differential.paper import SETTINGS, SHAKESPEARE, SOURCE, STEPS, UNCHECKED, equal
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 
@@ -108,6 +108,7 @@ STUDY = Study(
     figures=("logits_top", "logits_kurtosis", "hidden_top", "hidden_kurtosis", "logits_rise_4", "all_rise_4"),
     choices=("The models are those of diff-lm on Shakespeare, at equal parameters.",
              "Quality is the loss on text where the paper counts answers on HellaSwag.",
-             "What is rounded is rounded as it is computed, to the nearest of 2^N − 1 values, one scale a tensor."),
+             "What is rounded is rounded as it is computed, to the nearest of 2^N − 1 values, one scale a tensor.",
+             UNCHECKED),
     pictures=pictures,
 )  # fmt: skip
