@@ -98,6 +98,7 @@ def test_a_model_that_is_gone_is_left_out_and_without_any_there_is_no_mass(tmp_p
     found = mass_over_seeds(task, [tmp_path / "gone", here])
     assert found is not None
     assert len(found.spans[0].shares) == 1
+    assert found.lacking == 1
     assert mass_over_seeds(task, [tmp_path / "gone"]) is None
 
 

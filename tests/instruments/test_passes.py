@@ -1,11 +1,15 @@
 """A model that was looked at is as it was: its flags, its functions, its gradients and its randomness."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
+from headstock import tasks
 from headstock.errors import UserError
-from headstock.instruments.passes import PATTERN, lists, look, look_at_weights, undisturbed, visible_to
+from headstock.instruments.losses import loss_by_position
+from headstock.instruments.passes import PATTERN, each, lists, look, look_at_weights, undisturbed, visible_to
 from headstock.model.mixers import mixer_class
 from headstock.model.transformer import build
 from tests.model.cases import BATCH, CASES, ONE_A_MIXER, TIME, VOCAB, Case, averaging, every_mixer, some_ids
@@ -95,3 +99,20 @@ class OwnForward(mixer_class("softmax")):  # type: ignore[misc]
 
     def hook_names(self) -> list[str]:
         return []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (tasks.get("aab"), "or a list of Batch, not Aab"),
+        (some_ids(), "not Tensor"),
+        (5, "not int"),
+        ("text", "not str"),
+        ([some_ids()], "Tensor is among them"),
+    ],
+)
+def test_what_is_no_batches_is_refused_in_a_sentence(given: Any, said: str) -> None:
+    with pytest.raises(UserError, match=f"batches are wanted, .*{said}"):
+        list(each(given))
+    with pytest.raises(UserError, match="batches are wanted"):
+        loss_by_position(CASES[0].model(), given)

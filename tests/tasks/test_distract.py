@@ -8,7 +8,6 @@ from headstock import tasks
 from headstock.errors import UserError
 from headstock.tasks.base import Task
 from headstock.tasks.distract import Distract
-from headstock.tasks.drawn import is_held_out
 from headstock.tasks.words import FACTS, NOISE, PEOPLE
 from tests.tasks.reading import marked, read
 
@@ -140,12 +139,6 @@ def test_marks_are_the_fact_that_answers_the_others_of_its_subject_other_passage
         assert set(mine["irrelevant passages"]).isdisjoint({subject})
         assert set(mine["noise"]) <= set(NOISE)
         assert sum(map(len, spans.values())) == query - 2  # every place before the question
-
-
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("distract")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
 
 
 def test_no_word_is_of_two_kinds() -> None:

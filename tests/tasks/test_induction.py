@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from headstock import tasks
 from headstock.errors import UserError
-from headstock.tasks.drawn import is_held_out
 from headstock.tasks.induction import Induction
 from tests.tasks.reading import marked, read
 
@@ -62,12 +61,6 @@ def test_marks_are_the_trigger_with_what_followed_and_everything_else() -> None:
         assert spans["answer"] == [first, first + 1]
         assert query == len(words) - 1
         assert sorted(spans["answer"] + spans["noise"]) == list(range(query))
-
-
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("induction")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
 
 
 def test_what_cannot_be_made_is_refused() -> None:

@@ -283,6 +283,7 @@ def test_who_says_the_last_shots_label_is_swayed_by_its_order() -> None:
         ("labels=3", "4 classes need 4 labels or more, not 3: choose labels=4"),
         ("noise=1", "noise must be a share from 0 to 0.9: got '1'"),
         ("noise=-0.1", "noise must be a share from 0 to 0.9"),
+        ("noise=0.9", "best reading of the shots gets .* not clearly above the 25.0% of guessing: choose less noise"),
     ],
 )
 def test_what_cannot_be_is_refused(spec: str, sentence: str) -> None:

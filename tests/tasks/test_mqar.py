@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from headstock import tasks
 from headstock.errors import UserError
 from headstock.model.transformer import build
-from headstock.tasks.drawn import is_held_out
 from headstock.tasks.mqar import Mqar
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import train
@@ -104,12 +103,6 @@ def test_probes_differ_in_the_number_of_pairs_alone() -> None:
             assert len(words) == task.context
             assert {words[place]: answer for place, answer in answers.items()} == told(words, pairs)
     assert at == [{"pairs": 1}, {"pairs": 2}, {"pairs": 4}, {"pairs": 8}]
-
-
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("mqar")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from headstock import tasks
 from headstock.errors import UserError
 from headstock.model.transformer import build
-from headstock.tasks.drawn import is_held_out
 from headstock.tasks.needle import Needle
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import train
@@ -159,13 +158,6 @@ def test_what_is_shown_is_a_longest_row_up_to_its_last_answer() -> None:
     example = task.card().example.split()
     assert [word.strip("[]") for word in example] == words
     assert [place for place, word in enumerate(example) if word.startswith("[")] == [len(words) - 4, len(words) - 1]
-
-
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("needle")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert all(is_held_out(batch.inputs).all() for probe in task.probes() for batch in probe.batches)
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
 
 
 def test_no_word_is_of_two_kinds() -> None:

@@ -146,7 +146,7 @@ def test_the_card_gives_a_row_with_its_values_and_what_guessing_is_worth() -> No
         ("program,name=srot", "there is no program 'srot' in the zoo: did you mean 'sort'"),
         ("program,name=sort,digits=2", "neither the task program has an option 'digits' nor sort such a choice"),
         ("program,name=shift,bye=2", "nor shift such a choice: did you mean 'by'"),
-        ("program,name=reverse,causal=true", "program 'reverse' is not causal: it looks ahead; use causal=False"),
+        ("program,name=reverse,causal=true", "program 'reverse' is not causal: it looks ahead; use causal=false"),
         ("program,causal=maybe", "causal is 'maybe': choose true or false"),
         ("program,vocab=a", "length 10 has too few different sequences to hold one in 8 out"),
         ("program,vocab=aab", "the vocabulary has 'a' twice"),

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from headstock import tasks
 from headstock.errors import UserError
-from headstock.tasks.drawn import is_held_out
 from headstock.tasks.recall_fuzzy import FuzzyRecall
 from tests.tasks.reading import marked, read
 
@@ -107,12 +106,6 @@ def test_marks_are_of_the_first_question() -> None:
         assert tuple(told[: len(asked)]) == asked
         assert told[len(asked)] == answers[query]
         assert sorted(spans["answer"] + spans["other pairs"]) == list(range(query + 1 - len(asked)))
-
-
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("recall-fuzzy")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
 
 
 @pytest.mark.parametrize(

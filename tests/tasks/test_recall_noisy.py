@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from headstock import tasks
 from headstock.errors import UserError
-from headstock.tasks.drawn import is_held_out
+from headstock.tasks.guessing import counts_to_here
 from headstock.tasks.recall_noisy import NoisyRecall
 from tests.tasks.reading import marked, read
 
@@ -102,14 +102,20 @@ def test_marks_are_of_the_first_question() -> None:
         assert sorted(spans["answer"] + spans["other pairs"] + spans["noise"]) == list(range(query))
 
 
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("recall-noisy")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
-
-
 def test_what_cannot_be_made_is_refused() -> None:
     with pytest.raises(UserError, match="a row of pairs has an even length, not 33: choose 34"):
         tasks.parse("recall-noisy,length=33")
-    with pytest.raises(UserError, match=r"noise must be a share above 0 and at most 0\.9"):
+    with pytest.raises(UserError, match=r"noise must be a share from 0 to 0\.9"):
         tasks.parse("recall-noisy,noise=1")
+
+
+def test_there_may_be_no_noise() -> None:
+    task = tasks.get("recall-noisy", noise=0)
+    assert all(word[0] != "x" for words, _ in read(task, task.evaluation()) for word in words)
+
+
+def test_guessing_counts_no_more_words_than_a_row_has_however_many_there_are() -> None:
+    task = tasks.get("recall-noisy")
+    counts = counts_to_here(task.drawn(5, "held-out", "few"), range(1_000_000))
+    assert counts.counts_bqv.shape == (5, 64, 64)
+    assert (counts.counts_bqv[:, -1].sum(1) == 64).all()

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from headstock import tasks
 from headstock.errors import UserError
-from headstock.tasks.drawn import is_held_out
 from headstock.tasks.selective_copy import SelectiveCopy
 from tests.tasks.reading import marked, read
 
@@ -71,12 +70,6 @@ def test_marks_are_the_first_token_the_others_and_the_blanks() -> None:
             "other tokens": filled[1:],
             "noise": [place for place, word in enumerate(words[: query - 1]) if word == "·"],
         }
-
-
-def test_no_held_out_row_is_trained_on() -> None:
-    task = tasks.get("selective-copy")
-    assert all(is_held_out(batch.inputs).all() for batch in task.evaluation())
-    assert not is_held_out(task.batch(seed=0, index=0, size=300).inputs).any()
 
 
 def test_more_tokens_than_places_are_refused() -> None:

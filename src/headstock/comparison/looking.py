@@ -16,8 +16,8 @@ MOST_ROWS = 64
 def mass_over_seeds(task: Task, folders: Sequence[Path]) -> Mass | None:
     """Give an arm's attention mass by span, mean over its models in these folders, each read on a few marked rows.
 
-    A folder whose model is not there any more is left out. None where the task marks nothing, where no model is left,
-    and where models have no weights.
+    A folder whose model is not there any more is left out, and counted. None where the task marks nothing, where no
+    model is left, and where models have no weights.
     """
     marks = task.marks()
     if marks is None:
@@ -28,9 +28,8 @@ def mass_over_seeds(task: Task, folders: Sequence[Path]) -> Mass | None:
         {name: span[:MOST_ROWS] for name, span in marks.spans.items()},
     )
     found = []
-    for folder in folders:
-        if not (folder / "model.safetensors").exists():
-            continue
+    there = [folder for folder in folders if (folder / "model.safetensors").exists()]
+    for folder in there:
         model = load(folder)
         if not model.config.n_layers or mixer_class(model.config.mixer).weights_are == "none":
             return None
@@ -53,4 +52,4 @@ def mass_over_seeds(task: Task, folders: Sequence[Path]) -> Mass | None:
                 uniform=uniform,
             )
         )
-    return Mass(spans=spans, rows=found[0].rows, weights_are=found[0].weights_are)
+    return Mass(spans, found[0].rows, found[0].weights_are, lacking=len(folders) - len(there))

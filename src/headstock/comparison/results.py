@@ -99,6 +99,8 @@ class Mass:
     rows: int
     weights_are: str
     """normalised, signed or unnormalised, as the mixer declares."""
+    lacking: int = 0
+    """Finished runs whose model is not there any more, so that it could not be read."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from headstock.errors import UserError
 from headstock.instruments.losses import token_losses
 from headstock.instruments.means import RowMeans, as_numbers
-from headstock.instruments.passes import undisturbed
+from headstock.instruments.passes import each, undisturbed
 from headstock.instruments.replacing import (
     How,
     chosen_heads,
@@ -139,7 +139,7 @@ def ablate_heads(
     n_layers, n_heads = len(model.blocks), head_count(model)
     whole, changes = RowMeans(), [[RowMeans() for _ in range(n_heads)] for _ in range(n_layers)]
     with undisturbed(model):
-        for batch in batches:
+        for batch in each(batches):
             sums_b, counts_b = _measured(model, batch, metric)
             whole.add(sums_b, counts_b)
             taken_from = batch.inputs if reference is None else reference

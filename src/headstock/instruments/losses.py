@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 from headstock.errors import UserError
 from headstock.instruments.means import RowMeans
-from headstock.instruments.passes import undisturbed
+from headstock.instruments.passes import each, undisturbed
 from headstock.model.attention import wide
 from headstock.model.transformer import Transformer
 from headstock.pictures.bars import bars
@@ -91,7 +91,7 @@ def loss_by_position(model: Transformer, batches: Iterable[Batch]) -> LossByPosi
     count = torch.zeros(0, dtype=torch.int64)
     mean = apart = torch.zeros(0, dtype=torch.float64)
     with undisturbed(model):
-        for batch in batches:
+        for batch in each(batches):
             losses_bq, mask = token_losses(model, batch), batch.mask.cpu()
             here = mask.sum(0)
             missing = max(0, len(here) - len(count))
@@ -179,7 +179,7 @@ def loss_on_repeats(
             raise UserError(f"but_not holds {tuple(gram)}, which is no {n}-gram: give {n} ids each.")
     repeated, others, everything = RowMeans(), RowMeans(), RowMeans()
     with undisturbed(model):
-        for batch in batches:
+        for batch in each(batches):
             losses_bq, mask = token_losses(model, batch), batch.mask.cpu()
             seen_bq = repeats(batch.inputs.cpu(), batch.targets.cpu(), n, but_not) & mask
             for means, these in ((repeated, seen_bq), (others, mask & ~seen_bq), (everything, mask)):

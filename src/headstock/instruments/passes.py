@@ -1,6 +1,6 @@
 """What instruments share: a pass that shows a model's inner values as they come, keeps none, and leaves no trace."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ from headstock.model.hooks import HookPoint
 from headstock.model.mixers import mixer_class
 from headstock.model.transformer import Transformer, refuse_input
 from headstock.model.visibility import Visible
+from headstock.training.batch import Batch
 
 Look: TypeAlias = Callable[[Tensor, int], None]
 """(value, layer), called while the value is there; it changes nothing, and what it wants of it later it copies."""
@@ -29,6 +30,20 @@ def undisturbed(model: Transformer, *, gradients: bool = False) -> Iterator[None
     finally:
         for module, was in training:
             module.training = was
+
+
+def each(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Go through batches. Raises UserError for what is none, such as the task itself or its rows' ids."""
+    if isinstance(batches, str | Mapping | Tensor | Batch) or not isinstance(batches, Iterable):
+        raise UserError(f"batches are wanted, such as task.evaluation() or a list of Batch, not {_kind(batches)}.")
+    for batch in batches:
+        if not isinstance(batch, Batch):
+            raise UserError(f"batches are wanted, such as those of task.evaluation(); {_kind(batch)} is among them.")
+        yield batch
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
 
 
 def look(

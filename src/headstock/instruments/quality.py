@@ -9,7 +9,7 @@ from torch import Tensor
 from headstock.errors import UserError, near_name
 from headstock.instruments.losses import token_scores
 from headstock.instruments.means import RowMeans
-from headstock.instruments.passes import undisturbed
+from headstock.instruments.passes import each, undisturbed
 from headstock.instruments.quantising import Quantised, kinds_of, quantised
 from headstock.instruments.rounding import Per, refuse_rounding
 from headstock.model.transformer import Transformer
@@ -113,7 +113,7 @@ def quantisation(
         raise UserError(f"bits={widths} names no bit width, or one twice: choose different ones, such as {BITS}.")
     whole = _Sums()
     by_width = {width: _Sums() for width in widths}
-    given = list(batches)
+    given = list(each(batches))
     with undisturbed(model):
         plain = [token_scores(model, batch) for batch in given]
         for batch, (losses_bq, right_bq) in zip(given, plain, strict=True):

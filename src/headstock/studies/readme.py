@@ -22,7 +22,7 @@ def as_markdown(result: StudyResult) -> str:
         f"Means over seeds; {write.SPREAD_IS}. Figures are of the held-out split unless they say train.",
         *_listed("", write.failures(result)),
         *_listed("## Where ours differs, and why", study.remarks),
-        *_listed("## Chosen here, where the document leaves it open", study.choices),
+        *_listed(f"## {write.chosen_heading(result)}", study.choices),
         "## How it was computed",
         f"```\n{result.command}\n```",
         "What is there is not computed again: the command computes what is missing, judges, and writes this page, "

@@ -23,7 +23,7 @@ def as_text(result: StudyResult) -> str:
         "\n".join([*_aligned(*write.columns_of_rows(result)), wrapped([f"{write.SPREAD_IS}."], GAP)]),
         wrapped(write.failures(result), GAP, GAP * 2),
         _listed("Where ours differs", study.remarks),
-        _listed("Chosen here, where the document leaves it open", study.choices),
+        _listed(write.chosen_heading(result), study.choices),
         wrapped(result.notes),
     ]
     return showable("\n\n".join(block for block in blocks if block) + "\n")

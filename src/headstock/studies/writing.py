@@ -33,6 +33,12 @@ def budget(result: StudyResult) -> str:
     return f"{result.budget} budget{steps}, {count(result.seeds, 'seed')}"
 
 
+def chosen_heading(result: StudyResult) -> str:
+    """Head what the study chose itself, which speaks of the full budget."""
+    where = "where the document leaves it open"
+    return f"Chosen here, {where}" if result.budget == "full" else f"Chosen here for the full budget, {where}"
+
+
 def ours(judgement: Judgement) -> str:
     """Write ours with its interval: "3.21 (2.9 to 3.5) points"."""
     said = number(judgement.estimate)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 
 from headstock.errors import UserError
 from headstock.tasks.base import DataCard, Metric
 from headstock.tasks.drawing import draw, draw_different
-from headstock.tasks.drawn import DrawnTask, Rows
+from headstock.tasks.drawn import DrawnTask, Rows, beginning
 from headstock.tasks.example import in_brackets
 from headstock.tasks.guessing import commonest
 from headstock.tasks.tokenizers import WordTokenizer
@@ -155,6 +156,10 @@ class Distract(DrawnTask):
             {name: kinds_bq == kind for kind, name in enumerate(SPANS)},
         )
 
+    def identity(self, rows: Rows) -> Tensor:
+        """Give the tokens before the questions: passages are held out whatever is asked of them."""
+        return beginning(rows, rows.mask.int().argmax(1) - (QUESTION - 2))
+
     def probes(self) -> Iterator[Probe]:
         """Give a set for 0, 1, 2, 4, ... irrelevant passages, up to `beyond` times as many as are trained on."""
         count = 0
@@ -175,8 +180,9 @@ class Distract(DrawnTask):
             f"that a bag of words allows, counted in the held-out set; {1 / self.values:.1%} for any of its values.",
             solved=f"{self.solved_at:.0%} of the values, so that at most {self.wrong_at_most()} of {self.n_scored:,} "
             "are wrong.",
-            held_out=f"{len(rows)} rows of the one in eight, by a hash of the whole row, that is never trained on. "
-            "Every subject and every value is in training too; what is new is which belong together, and where.",
+            held_out=f"{len(rows)} rows of the one in eight, by a hash of all before the questions, that is never "
+            "trained on, whatever is asked. Every subject and every value is in training too; what is new is which "
+            "belong together, and where.",
             facts={
                 "vocabulary": f"{self.subjects} subjects, {self.attributes} attributes, {self.values} values of each, "
                 f"{len(NOISE)} noise words and {MARK}; no word is of two kinds, and no two attributes share a value",

@@ -87,8 +87,19 @@ class DrawnTask(Task):
         """
 
     def identity(self, rows: Rows) -> Tensor:
-        """Give the tokens that tell a row from others, int64 (row, n): held-out rows share them with no trained one."""
-        return rows.inputs
+        """Give the tokens that tell a row from others, int64 (row, n): held-out rows share them with no trained one.
+
+        Here those up to the last target that counts, then −1, for a longer row may go on differently after it.
+        """
+        return beginning(rows, rows.mask.shape[1] - rows.mask.flip(1).int().argmax(1))
+
+    def held_out(self, rows: Rows) -> Tensor:
+        """Say which rows are never trained on, bool (row,)."""
+        return is_held_out(self.identity(rows))
+
+    def trainable(self, rows: Rows) -> Tensor:
+        """Say which rows may be trained on, bool (row,): none that is held out."""
+        return ~self.held_out(rows)
 
     def finish(self) -> None:
         """Draw the evaluation sets. Raises UserError where a split has no row."""
@@ -109,7 +120,7 @@ class DrawnTask(Task):
         found = 0
         for attempt in count():
             drawn = self.draw(_enough(size - found, split), self.name, split, *purpose, attempt, **at)
-            parts.append(drawn[is_held_out(self.identity(drawn)) == (split == "held-out")])
+            parts.append(drawn[self.held_out(drawn) if split == "held-out" else self.trainable(drawn)])
             found += len(parts[-1])
             if found >= size:
                 return Rows.joined(parts)[:size]
@@ -192,8 +203,16 @@ class _Pieces:
             yield self.rows[start : start + self.size].batch()
 
 
+def beginning(rows: Rows, ends_b: Tensor) -> Tensor:
+    """Give each row's tokens before a place, int64 (row, time), and −1 from there on."""
+    return rows.inputs.masked_fill(torch.arange(rows.inputs.shape[1]) >= ends_b[:, None], -1)
+
+
 def is_held_out(tokens_bn: Tensor) -> Tensor:
-    """Say of each row of ids whether it is never trained on, bool (row,): one in eight, the same on every machine."""
+    """Say of each row of ids whether it is never trained on, bool (row,): one in eight, the same on every machine.
+
+    Rows that differ only in how many −1 they end with are alike.
+    """
     odd_n = draw(2**62, tokens_bn.shape[1], "held out") * 2 + 1
     hash_b = ((tokens_bn + 1) * odd_n).sum(1)  # modulo 2⁶⁴, whose upper bits are evenly spread
     hash_b = hash_b ^ (hash_b >> 29)

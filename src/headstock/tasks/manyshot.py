@@ -5,6 +5,7 @@
 A class has a prototype of a few features; an item shows each of them, or at times any feature in its place.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
@@ -17,7 +18,7 @@ from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.tasks.base import DataCard, Metric
 from headstock.tasks.drawing import draw, draw_different
-from headstock.tasks.drawn import SOLVED_AT, DrawnTask, Rows
+from headstock.tasks.drawn import SOLVED_AT, DrawnTask, Rows, is_held_out
 from headstock.tasks.example import in_brackets
 from headstock.tasks.tokenizers import WordTokenizer
 from headstock.training.batch import Batch, Probe
@@ -62,6 +63,12 @@ class ManyShot(DrawnTask):
         self.best = self._right(self.read(self._scored["held-out"]))
         """Accuracy of the best reading of the shots, which no model is expected to pass."""
         self.solved_at = round(SOLVED_AT * self.best, 4)
+        chance, n = 1 / classes, len(self._scored["held-out"])
+        if self.best < chance + 3 * math.sqrt(chance * (1 - chance) / n):
+            raise UserError(
+                f"with noise={noise} the best reading of the shots gets {self.best:.1%} of {n} questions, which is not "
+                f"clearly above the {chance:.1%} of guessing: choose less noise, or items of more features."
+            )
 
     def options(self) -> dict[str, str | int | float]:
         """Give the sizes and the noise."""
@@ -101,10 +108,13 @@ class ManyShot(DrawnTask):
 
     def identity(self, rows: Rows) -> Tensor:
         """Give the shots in an order of their own: a set of them is held out in every order, whatever is asked."""
+        return _in_an_order_of_their_own(self._shots(rows))
+
+    def trainable(self, rows: Rows) -> Tensor:
+        """Say which rows may be trained on: none that begins with shots that a probe of fewer shots may have."""
         shots_bsi = self._shots(rows)
-        for column in reversed(range(self.item + 1)):
-            shots_bsi = _picked(shots_bsi, shots_bsi[:, :, column].argsort(dim=1, stable=True))
-        return shots_bsi.flatten(1)
+        held_out = [is_held_out(_in_an_order_of_their_own(shots_bsi[:, :count])) for count in self._probed]
+        return ~torch.stack(held_out).any(0)
 
     def drawn(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
         """Draw different rows with as many shots of each class, masked to their question alone: what is scored."""
@@ -126,12 +136,17 @@ class ManyShot(DrawnTask):
 
     def probes(self) -> Iterator[Probe]:
         """Give for a quarter, half and all of the shots the same sets of them in each order, each set in four of it."""
-        each = self.shots // self.classes
-        for shots in sorted({self.classes * max(1, round(each * part)) for part in (0.25, 0.5, 1.0)}):
+        for shots in self._probed:
             rows = self.drawn(PROBED_SETS, "held-out", "probe", shots, shots=shots)
             for order in ORDERS:
                 turns = [self.ordered(rows, order, "probe", turn) for turn in range(TURNS)]
                 yield Probe({"order": order, "shots": shots}, Rows.joined(turns).batches())
+
+    @property
+    def _probed(self) -> list[int]:
+        """Numbers of shots that probes have, ascending, all of them the last."""
+        each = self.shots // self.classes
+        return sorted({self.classes * max(1, round(each * part)) for part in (0.25, 0.5, 1.0)})
 
     def read(self, rows: Rows) -> Tensor:
         """Say each question's label as the best reading of the shots has it: int64 (row,).
@@ -170,7 +185,8 @@ class ManyShot(DrawnTask):
             f"{self.n_scored:,} are wrong: {SOLVED_AT:.0%} of what the best reading of the shots gets, which is "
             f"{self.best:.1%}{', for noise hides some' if self.best < 1 else ''}.",
             held_out=f"{len(rows)} rows of the one in eight, by a hash of its shots whatever their order, that is "
-            "never trained on, neither in another order nor with another question. Every feature and label is.",
+            "never trained on, neither in another order nor with another question; nor do trained rows begin with the "
+            "fewer shots of a probe. Every feature and label is trained on.",
             facts={
                 "vocabulary": f"{self.features} features and {self.labels} labels, none of them both",
                 "classes": f"{self.classes} a row, each of {_features(self.item)} that no other class of the row has, "
@@ -277,6 +293,13 @@ def _question_alone(rows: Rows) -> Rows:
     mask = torch.zeros_like(rows.mask)
     mask[:, -1] = True
     return replace(rows, mask=mask)
+
+
+def _in_an_order_of_their_own(shots_bsi: Tensor) -> Tensor:
+    """Give the tokens of shots, int64 (row, n), the same ones in whichever order the shots come."""
+    for column in reversed(range(shots_bsi.shape[2])):
+        shots_bsi = _picked(shots_bsi, shots_bsi[:, :, column].argsort(dim=1, stable=True))
+    return shots_bsi.flatten(1)
 
 
 def _picked(shots_bsi: Tensor, places_bs: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from headstock.errors import UserError
 from headstock.tasks.base import DataCard, Metric
 from headstock.tasks.drawing import draw, draw_different
-from headstock.tasks.drawn import DrawnTask, Rows
+from headstock.tasks.drawn import DrawnTask, Rows, beginning
 from headstock.tasks.example import in_brackets
 from headstock.tasks.tokenizers import WordTokenizer
 from headstock.tasks.words import CITIES, NOISE, named, numbered
@@ -125,6 +125,10 @@ class Needle(DrawnTask):
             {name: span[:, :-1].contiguous() for name, span in spans.items()},
         )
 
+    def identity(self, rows: Rows) -> Tensor:
+        """Give the tokens before the questions: a haystack is held out whatever is asked of it."""
+        return beginning(rows, rows.mask.int().argmax(1) - (len(QUESTION) - 2))
+
     def probes(self) -> Iterator[Probe]:
         """Give a set for each length and depth of the first question's needle, masked to that question."""
         for times in LENGTHS:
@@ -168,8 +172,9 @@ class Needle(DrawnTask):
             f"questions have got: what a bag of words allows. {1 / self.numbers:.1%} for any number at random.",
             solved=f"{self.solved_at:.0%} of the numbers, so that at most {self.wrong_at_most()} of {self.n_scored:,} "
             "are wrong.",
-            held_out=f"{len(rows)} rows of the one in eight, by a hash of the whole row, that is never trained on. "
-            "Every city and every number is in training too; what is new is which belong together, and where.",
+            held_out=f"{len(rows)} rows of the one in eight, by a hash of all before the questions, that is never "
+            "trained on, whatever is asked. Every city and every number is in training too; what is new is which "
+            "belong together, and where.",
             facts={
                 "vocabulary": f"{self.cities} cities, {self.numbers} numbers, {self.noise} noise words and "
                 f"{self._first_city} of the sentences; no word is of two kinds, so that noise names no city or number",

@@ -10,6 +10,7 @@ is read off.
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count
@@ -50,7 +51,11 @@ class ProgramTask(Task):
         """Make it. Raises UserError for a program that cannot be compiled so, or whose output is no token."""
         self.program = zoo.get(name)
         self.domain = Domain.of(vocabulary_of("vocab", vocab), length, causal == "true", "float32")
-        self.readout = readout_for(self.program, self.domain)
+        try:
+            self.readout = readout_for(self.program, self.domain)
+        except UserError as refusal:  # in the words of this task's options
+            said = re.sub(r"\bcausal=(True|False)\b", lambda found: found[0].lower(), str(refusal))
+            raise UserError(said) from None
         refuse_numbers(self.program, self.readout)
         if self.program.end is not None and self.program.end not in self.domain.vocabulary:
             raise UserError(

@@ -117,7 +117,7 @@ class FuzzyRecall(Recall):
             primary=self.primary,
             chance=self.chance(),
             solved=self.solved(),
-            held_out="256 rows of the one in eight, by a hash of the whole row, that is never trained on.",
+            held_out="256 rows of the one in eight, by a hash of it up to the last answer, that is never trained on.",
             facts={
                 "vocabulary": f"{self.n_keys} tokens for keys and {self.n_values} for values",
                 "tokens in a row": f"{self.length}; the last pair may be cut off",

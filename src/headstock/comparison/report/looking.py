@@ -46,6 +46,11 @@ def mass_note(task: TaskOutcome) -> str:
     said.append(f"A uniform average would put {even}.")
     if lacking := [arm.label for arm in task.arms if arm.mass is None]:
         said.append(f"No weights could be read of {listed(lacking)}.")
+    said += [
+        f"{numbers.count(arm.mass.lacking, 'model')} of {arm.label} could not be read, being deleted."
+        for arm in task.arms
+        if arm.mass is not None and arm.mass.lacking
+    ]
     return " ".join(said)
 
 

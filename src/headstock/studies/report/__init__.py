@@ -102,6 +102,7 @@ def _rendered(result: StudyResult, *, whole: bool) -> str:
         lines=lines,
         spread_is=write.SPREAD_IS,
         failures=write.failures(result),
+        chosen=write.chosen_heading(result),
         runs=_runs(result),
         own=own,
         learning=learning,

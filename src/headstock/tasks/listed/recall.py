@@ -61,7 +61,7 @@ ENTRIES = (
         (
             Option("length", 64, "tokens in a row", whole(4)),
             Option("vocabulary", 16, "different tokens, half keys and half values", whole(2)),
-            Option("noise", 0.2, "chance that noise stands in place of a pair", share(0.9)),
+            Option("noise", 0.2, "chance that noise stands in place of a pair; 0 is none", share(0.9, zero=True)),
             Option("noise_vocabulary", 16, "different tokens of noise", whole(1)),
         ),
     ),
