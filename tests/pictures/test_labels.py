@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.pictures.labels import elided, elided_apart, moved_apart
+from headstock.pictures.labels import elided, elided_apart, moved_apart, without_shared_end
 
 places = st.lists(st.floats(-100, 400), min_size=1, max_size=20)
 
@@ -38,6 +38,22 @@ def test_a_label_cut_short_is_no_longer_than_asked(label, length):
 @given(st.lists(st.text("ab/:.", min_size=1, max_size=60), min_size=1, max_size=12, unique_by=lambda s: s))
 def test_different_labels_stay_different_when_cut_short(labels):
     assert len(set(elided_apart(labels, 8))) == len(labels)
+
+
+def test_the_end_that_all_labels_share_is_left_out_and_something_of_each_stays():
+    assert without_shared_end(["a-x-y", "b-c-x-y"]) == {"a-x-y": "a", "b-c-x-y": "b-c"}
+    assert without_shared_end(["x-y", "b-x-y"]) == {"x-y": "x", "b-x-y": "b-x"}
+    assert without_shared_end(["y", "b-y"]) == {"y": "y", "b-y": "b-y"}
+    assert without_shared_end(["a-x", "b"]) == {"a-x": "a-x", "b": "b"}
+    assert without_shared_end(["a-x"]) == {"a-x": "a-x"}
+    assert without_shared_end([]) == {}
+
+
+@given(st.lists(st.text("ab-", min_size=1, max_size=6), min_size=2, max_size=4, unique=True))
+def test_labels_without_their_shared_end_are_still_apart(labels):
+    short = without_shared_end(labels)
+    assert list(short) == labels
+    assert len(set(short.values())) == len(labels)
 
 
 def test_a_path_loses_its_folders_before_it_loses_anything_else():

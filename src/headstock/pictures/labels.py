@@ -45,6 +45,17 @@ def elided_apart(labels: Sequence[str], length: int) -> list[str]:
     ]
 
 
+def without_shared_end(labels: Sequence[str]) -> dict[str, str]:
+    """Shorten labels by the words after a hyphen that all end with: a-x and b-c-x to a and b-c. Gives old to new."""
+    words = [label.split("-") for label in labels]
+    shared = 0
+    while (
+        len(labels) > 1 and len({tuple(label[-shared - 1 :]) for label in words}) == 1 < min(map(len, words)) - shared
+    ):
+        shared += 1
+    return {label: "-".join(own[: len(own) - shared]) for label, own in zip(labels, words, strict=True)}
+
+
 def moved_apart(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Give new places, `gap` apart or more and between `low` and `high`, moved as little as can be; order is kept.
 

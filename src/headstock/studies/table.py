@@ -8,7 +8,7 @@ from headstock.studies.judging import Judgement
 from headstock.studies.results import StudyResult
 
 GAP = "  "
-NAMES = 28
+NAMES = 32
 """Letters of a row's name."""
 MARKS = {"reproduced": "+ ", "not reproduced": "! ", "not decidable": "? "}
 

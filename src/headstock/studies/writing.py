@@ -84,7 +84,7 @@ def spread_in_words(row: RowResult, figure: str, places: int) -> str:
     if not values:
         return "diverged" if any(run.diverged for run in row.runs) else ABSENT
     spread: Spread | None = row.spread(figure)
-    if spread is not None and not row.variant and spread.lowest == spread.highest:
+    if spread is not None and spread.lowest == spread.highest and (not row.variant or figure == "parameters"):
         return number(spread.mean)  # of a formula
     return plus_minus(spread, places) if spread is not None else number(next(iter(values.values())))
 

@@ -1,7 +1,8 @@
 """How the rows learnt: a held-out figure by training step, the mean of a row's seeds with their whole range."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from headstock.pictures.labels import without_shared_end
 from headstock.pictures.lines import lines
 from headstock.pictures.numbers import count, fixed
 from headstock.pictures.palette import ArmLook
@@ -28,8 +29,18 @@ def learning_curves(result: StudyResult, looks: Mapping[str, ArmLook]) -> list[P
         metric = _metric(result, rows)
         courses = {row.name: course for row in rows if (course := _course(row, metric))}
         if max((len(course) for course in courses.values()), default=0) > 1:
-            pictures.append(_picture(task, len(by_task) > 1, metric, courses, looks))
+            short = without_shared_end(list(courses))
+            title = _apart(task, by_task) if len(by_task) > 1 else ""
+            drawn = {short[name]: course for name, course in courses.items()}
+            pictures.append(_picture(task, title, metric, drawn, {short[name]: looks[name] for name in courses}))
     return pictures
+
+
+def _apart(task: str, tasks: Iterable[str]) -> str:
+    """Give a task's name with those of its options in which the tasks differ."""
+    name, *options = task.split(",")
+    others = [other.split(",") for other in tasks]
+    return ",".join([name, *(option for option in options if not all(option in other for other in others))])
 
 
 def _metric(result: StudyResult, rows: Sequence[RowResult]) -> str:
@@ -53,7 +64,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _picture(
-    task: str, named: bool, metric: str, courses: Mapping[str, Course], looks: Mapping[str, ArmLook]
+    task: str, title: str, metric: str, courses: Mapping[str, Course], looks: Mapping[str, ArmLook]
 ) -> Picture:
     words = write.figure_words(metric)
     ends = {name: _mean(course[-1][1]) for name, course in courses.items()}
@@ -74,7 +85,7 @@ def _picture(
         {name: (steps[name], [_mean(found) for _, found in course]) for name, course in courses.items()},
         x="training step",
         y=f"{words}, by factors" if by_factors else words,
-        title=f"On {task}, {said}" if named else write.capital(said),
+        title=f"On {title}, {said}" if title else write.capital(said),
         log_y=by_factors,
         zero=False,
         bands=bands if seeds > 1 else None,
