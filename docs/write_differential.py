@@ -1,6 +1,7 @@
 """Writes docs/results/differential.md from the studies' own answers: every verdict, with the runs it stands on."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from headstock.studies import study_names
 
 RESULTS = Path(__file__).with_name("results")
 PAGE = RESULTS / "differential.md"
+COMPARED = "needle-and-mqar"
+"""The comparison that the page shows beside the studies."""
 MARKS = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 
 INTRODUCTION = """\
@@ -54,7 +57,11 @@ def answers() -> dict[str, dict[str, Any]]:
 def page() -> str:
     """Give the whole page."""
     known = answers()
-    parts = [INTRODUCTION, _overview(known), *(_section(name, answer) for name, answer in known.items()), NOT_HERE]
+    compared = RESULTS / COMPARED / "comparison.json"
+    parts = [INTRODUCTION, _overview(known), *(_section(name, answer) for name, answer in known.items())]
+    if compared.exists():
+        parts.append(_comparison(json.loads(compared.read_text(encoding="utf-8"))))
+    parts.append(NOT_HERE)
     return "\n".join(parts)
 
 
@@ -84,6 +91,41 @@ def _section(name: str, answer: dict[str, Any]) -> str:
     ]
     lines += ["", *(f"- {remark}" for remark in answer["remarks"])]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _comparison(answer: dict[str, Any]) -> str:
+    lines = [
+        "## Retrieval, compared",
+        "",
+        f"Is `needle` solved, is `mqar`, and by whom? {answer['seeds']} seeds, equal {answer['match']}; "
+        f"{answer['date']}; {_machine(answer)}. [The whole report]({COMPARED}/report.html).",
+        "",
+        "```text",
+        answer["command"],
+        "```",
+    ]
+    for task in answer["tasks"]:
+        lines += [
+            "",
+            f"| {task['name']} | solved | steps to solve | {task['metric']} | runs |",
+            "|---|---:|---|---:|---|",
+        ]
+        lines += [_arm(task, arm) for arm in task["arms"]]
+    lines += ["", *(f"- {verdict['sentence']}" for verdict in answer["verdicts"])]
+    return "\n".join(lines) + "\n"
+
+
+def _arm(task: dict[str, Any], arm: dict[str, Any]) -> str:
+    """Give an arm's line: a seed that did not solve the task is behind all steps that it had."""
+    cells = [cell for cell in arm["cells"] if cell["status"] == "finished"]
+    steps = sorted(cell["steps_to_solve"] or math.inf for cell in cells)
+    said = [f"> {arm['steps']:,}" if step == math.inf else f"{step:,}" for step in (steps[0], steps[-1])]
+    values = [cell["metrics"]["held-out"][task["metric"]] for cell in cells]
+    return (
+        f"| {arm['label']} | {sum(step < math.inf for step in steps)} of {len(cells)} | "
+        f"{' to '.join(dict.fromkeys(said))} | {min(values):.3f} to {max(values):.3f} | "
+        f"[seed 0]({COMPARED}/{cells[0]['folder']}) |"
+    )
 
 
 def _seeds(answer: dict[str, Any]) -> str:

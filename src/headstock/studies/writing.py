@@ -49,9 +49,9 @@ def ours(judgement: Judgement) -> str:
 
 
 def published(judgement: Judgement) -> str:
-    """Write what was published, with its unit where that is not said already."""
+    """Write what was published, with its unit where it ends with a number and says the unit nowhere."""
     said, unit = judgement.claim.published, judgement.claim.unit
-    return f"{said} {unit}" if unit and unit not in said and any(letter.isdigit() for letter in said) else said
+    return f"{said} {unit}" if unit and unit not in said and said[-1:].isdigit() else said
 
 
 def number(value: float | None) -> str:
