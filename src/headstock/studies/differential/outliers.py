@@ -115,8 +115,8 @@ STUDY = Study(
              "Quality is the loss on text where the paper counts answers on HellaSwag.",
              "What is rounded is rounded as it is computed, to the nearest of 2^N − 1 values, one scale a tensor.",
              UNCHECKED),
-    remarks=("The largest attention logit is 22 to 27 here, 318 in the paper's softmax: two blocks after 500 steps have "
-             "no outliers yet that a difference of maps could do away with.",
+    remarks=("The largest attention logit is 22 to 27 here, 318 in the paper's softmax: two blocks after 500 steps "
+             "have no outliers yet that a difference of maps could do away with.",
              "So few bits cost all alike: four-bit attention logits 0.06 to 0.07 nats, four-bit weights and "
              "activations 0.45 to 0.48. Six-bit logits cost softmax 0.003, which four bits cannot reach."),
     pictures=pictures,
