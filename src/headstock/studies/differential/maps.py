@@ -50,7 +50,7 @@ def of_maps(opened: Opened) -> Measured:
 
 
 def pictures(result: StudyResult) -> list[Picture]:
-    """Give how much of the weights is near zero, and how alike the two maps are."""
+    """Give how much of the weights is near zero, and what a penalty on agreement does to the loss."""
     empty = {row.name: spread.mean for row in result.rows if (spread := row.spread("near_zero")) is not None}
     drawn = []
     if empty:
@@ -93,10 +93,10 @@ STUDY = Study(
         *(Claim(f"{name}'s two maps look at different things.", figure(version, "map_correlation"),
                 "asked by readers, not measured", "a correlation of at most a half", at_most=0.5)
           for version, name in VARIANTS.items()),
-        *(Claim(f"More of {name[0].lower() + name[1:]}'s weights is near zero than of softmax's.",
+        *(Claim(f"More of {name[0].lower() + name[1:]}'s weights are near zero than of softmax's.",
                 figure(version, "near_zero") - figure("softmax", "near_zero"), "almost zero, or sparse",
                 "above zero", at_least=0.0) for version, name in VARIANTS.items()),
-        Claim("More of version 1's weights is near zero than of its own first map's.",
+        Claim("More of version 1's weights are near zero than of its own first map's.",
               figure("differential", "near_zero") - figure("differential", "first_near_zero"),
               "subtracting makes them so", "above zero", at_least=0.0),
         *(Claim(f"Outputs of {name[0].lower() + name[1:]} leave the convex hull of the values.",
@@ -118,5 +118,11 @@ STUDY = Study(
     choices=("The models are those of diff-lm on Shakespeare, at equal parameters.",
              f"Near zero is below {EPSILON:g} of the sum of a row's absolute weights.",
              "The penalty is a tenth of the mean cosine of the two maps, added to the loss."),
+    remarks=("The paper draws a difference that is almost zero but where it looks. Counted, it is the other way here: "
+             "26 % of version 1's visible weights are near zero and 18 % of version 2's, where 31 % of softmax's are "
+             "and 39 % of version 1's own first map. Two maps seldom give a token the same weight, and what is left of "
+             "subtracting them has either sign (46 % of version 1's weights are below zero).",
+             "With the penalty the maps part (cosine .33 to .02 and .72 to .05), and more weights are near zero (54 % "
+             "and 32 %); whether the loss falls, ten seeds do not decide."),
     pictures=pictures,
 )  # fmt: skip

@@ -106,7 +106,7 @@ def _rendered(result: StudyResult, *, whole: bool) -> str:
         runs=_runs(result),
         own=own,
         learning=learning,
-        sources=[(picture.name, picture.source) for picture in (*own, *learning)],
+        sources=[(picture.name, picture.source) for picture in (*own, *learning) if picture.source],
         environment=write.environment(result),
     )
     return showable(page.strip() + "\n")
