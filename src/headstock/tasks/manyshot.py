@@ -29,6 +29,8 @@ Order = Literal["random", "alternating", "grouped"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 PROBED_SETS = 64
 """Sets of shots that a probe has, each with its question."""
+BY_LUCK = 0.01
+"""The chance of guessing as many right as the best reading does, from which the task cannot be told from guessing."""
 TURNS = 4
 """Orders of one kind that a probe puts each of them in."""
 
@@ -64,7 +66,7 @@ class ManyShot(DrawnTask):
         """Accuracy of the best reading of the shots, which no model is expected to pass."""
         self.solved_at = round(SOLVED_AT * self.best, 4)
         chance, n = 1 / classes, len(self._scored["held-out"])
-        if self.best < chance + 3 * math.sqrt(chance * (1 - chance) / n):
+        if _by_luck(round(self.best * n), n, chance) > BY_LUCK:
             raise UserError(
                 f"with noise={noise} the best reading of the shots gets {self.best:.1%} of {n} questions, which is not "
                 f"clearly above the {chance:.1%} of guessing: choose less noise, or items of more features."
@@ -304,6 +306,11 @@ def _in_an_order_of_their_own(shots_bsi: Tensor) -> Tensor:
 
 def _picked(shots_bsi: Tensor, places_bs: Tensor) -> Tensor:
     return shots_bsi.gather(1, places_bs[..., None].expand_as(shots_bsi))
+
+
+def _by_luck(right: int, n: int, chance: float) -> float:
+    """Give the chance that at least so many of n guesses are right."""
+    return math.fsum(math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(right, n + 1))
 
 
 def _features(count: int) -> str:
