@@ -66,7 +66,7 @@ class ManyShot(DrawnTask):
         """Accuracy of the best reading of the shots, which no model is expected to pass."""
         self.solved_at = round(SOLVED_AT * self.best, 4)
         chance, n = 1 / classes, len(self._scored["held-out"])
-        if _by_luck(round(self.best * n), n, chance) > BY_LUCK:
+        if noise and _by_luck(round(self.best * n), n, chance) > BY_LUCK:
             raise UserError(
                 f"with noise={noise} the best reading of the shots gets {self.best:.1%} of {n} questions, which is not "
                 f"clearly above the {chance:.1%} of guessing: choose less noise, or items of more features."
