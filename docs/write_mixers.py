@@ -29,8 +29,8 @@ INTRODUCTION = """\
 *Attention is a weighted average of values.* Each mixer is an answer to where the weights come from. This page is
 written by `make mixers` from what the code says, counts and runs; a test fails where it is out of date.
 
-Counts are those of one layer of width 512 with 8 heads, at 1,024 tokens, float32: `parameters` of all its maps;
-`operations` a token, forward, scores and averages counted as the plain evaluation does them; and what decoding keeps in
+Counts are those of one layer of width 512 with 8 heads, at 1,024 tokens, float32: `parameters` of all its projections;
+`FLOPs` a token, forward, scores and averages counted as the plain evaluation does them; and what decoding keeps in
 its cache. `order` says whether it can tell one order of the keys from another without positions; `memory` how that of
 training grows with the length, without padding.
 """
@@ -59,7 +59,7 @@ def told(kind: type[Mixer]) -> tuple[str, list[str], str, str]:
 
 
 def _overview() -> str:
-    rows = [["mixer", "weights", "order", "parameters", "operations", "cache", "memory"]]
+    rows = [["mixer", "weights", "order", "parameters", "FLOPs", "cache", "memory"]]
     for name in mixer_names():
         kind = mixer_class(name)
         config = config_of(name, **SIZES, **ALONE)
@@ -118,9 +118,9 @@ def _section(name: str, kind: type[Mixer]) -> str:
     if prose:
         blocks.append(_filled(prose))
     blocks.append(_filled(f"*Source:* {source}"))
-    facts = [f"Operations a token: {maps:,} in maps, {mixing:,} in mixing."]
+    facts = [f"FLOPs a token: {maps:,} in projections, {mixing:,} in mixing."]
     if kind.own_parameters(config):
-        facts.append(f"Numbers of its own a layer, beside the maps of queries, keys, values and gates: "
+        facts.append(f"Numbers of its own a layer, beside the projections of queries, keys, values and gates: "
                      f"{kind.own_parameters(config):,}.")  # fmt: skip
     if kind.reads:
         facts.append(f"Reads {_named(sorted(kind.reads))}.")

@@ -23,7 +23,7 @@ ORDER = [
     "studio",
     "cli",
 ]
-FOR_ALL = {"errors", "settings"}
+FOR_ALL = {"errors", "settings", "user_code"}
 ENTRY_POINTS = {"headstock.mixers"}
 """Groups of entry points, which are names and no modules."""
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -36,6 +36,14 @@ def test_any_values_at_all_can_be_written(values):
     assert "nan" not in numbers.plus_minus(spread, numbers.places_for([spread]))
 
 
+@given(st.floats(1e-12, 1), st.floats(0.01, 10))
+def test_an_end_beside_zero_is_not_written_as_zero(end, width):
+    for low, high in ((end, end + width), (-end - width, -end)):
+        written = [float(said.replace("−", "-")) for said in numbers.outwards(low, high)]
+        assert all(written)
+        assert (written[0] > 0) == (low > 0)
+
+
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6))
 def test_an_interval_is_rounded_outwards(low, width):
     high = low + width

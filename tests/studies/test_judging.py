@@ -46,6 +46,12 @@ def judged(claim: Claim, values: Sequence[float | None], **settings: object) -> 
     return judge(study(claim, **settings), [row("a", values)], as_published=True)[0]
 
 
+def test_what_nobody_published_is_upheld_or_not_and_never_reproduced() -> None:
+    said = [judged(claim(low, high, published=None), [0.99, 1.0, 1.01]) for low, high in ((0, 2), (2, 3), (1, 3))]
+    assert [one.verdict for one in said] == ["upheld", "not upheld", "not decidable"]
+    assert [one.agrees for one in said] == [True, False, None]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [

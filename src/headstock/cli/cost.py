@@ -54,7 +54,7 @@ def cost(
     batch: Annotated[Whole, Parameter(help="Sequences at once.")] = 1,
     match: Annotated[
         Literal["params", "flops", "none"],
-        Parameter(help="What is made equal by the width of the feed-forward; operations are those at the longest."),
+        Parameter(help="What is made equal by the width of the feed-forward; FLOPs are those at the longest."),
     ] = "params",
     plain: Annotated[bool, Flag, Parameter(help="Take every mixer's plain evaluation, which stores its weights.")] = (
         False

@@ -50,7 +50,7 @@ def _conditions(found: "Cost") -> str:
 
 
 def _variants(found: "Cost", match: str) -> str:
-    equal = {"params": "parameters made equal", "flops": "operations made equal", "none": "nothing made equal"}[match]
+    equal = {"params": "parameters made equal", "flops": "FLOPs made equal", "none": "nothing made equal"}[match]
     rows = [["variant", "parameters", "d_ff"]]
     rows += [[arm.label, f"{arm.block_parameters:,}", f"{arm.d_ff:,}"] for arm in found.variants]
     return f"Variants, {equal}\n{columns(rows, indent='  ', numbers=(1, 2))}"

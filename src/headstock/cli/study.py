@@ -27,7 +27,7 @@ def study(
     *,
     budget: Annotated[
         Literal["quick", "full"],
-        Parameter(help="quick: minutes on two cores. full: what the document gave it."),
+        Parameter(help="quick: minutes on two cores. full: what the document gave it, or its claims want."),
     ] = "quick",
     seeds: Annotated[Whole | None, Parameter(help="Runs of every row [default: the budget's].")] = None,
     steps: Annotated[

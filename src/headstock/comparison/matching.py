@@ -47,14 +47,14 @@ def matched(
 ) -> list[ModelConfig]:
     """Give the configs with the feed-forward of all but the first made as wide as equality needs.
 
-    params: equal parameters without embeddings. flops: equal operations a token. time and none: as they are.
+    params: equal parameters without embeddings. flops: equal FLOPs a token. time and none: as they are.
     as_saved: labels of arms whose weights are given, so that they stay as they are whatever their size.
     Raises UserError, with the figure, where more than 0.5 % remains of another.
     """
     if match in ("time", "none"):
         return list(configs)
     size = _non_embedding if match == "params" else flops_per_token
-    what = "parameters without embeddings" if match == "params" else "operations a token"
+    what = "parameters without embeddings" if match == "params" else "FLOPs a token"
     goal = size(configs[0])
     made = [configs[0]]
     for label, config in zip(labels[1:], configs[1:], strict=True):
@@ -90,7 +90,7 @@ def still_differs(labels: Sequence[str], configs: Sequence[ModelConfig]) -> str:
     said = []
     for field, what in (
         ("non_embedding", "parameters without embeddings"),
-        ("flops_per_token", "operations a token"),
+        ("flops_per_token", "FLOPs a token"),
         ("cache_bytes", "bytes of a full cache"),
     ):
         base = getattr(counted[0], field)

@@ -197,7 +197,7 @@ class Plan:
         elif match == "time":
             said = "training time was made equal by steps: " + _each(on.arms, lambda arm: arm.steps)
         else:
-            what = {"params": "parameters without embeddings", "flops": "operations a token"}[match]
+            what = {"params": "parameters without embeddings", "flops": "FLOPs a token"}[match]
             changed = [arm for arm in on.arms if arm is on.arms[0] or arm.start is None]
             said = "nothing was made equal, for saved models stay as they are"
             if len(changed) > 1:

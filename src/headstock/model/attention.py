@@ -63,7 +63,7 @@ def fused_attention(
 
     The kernel is left for a slower one where values are wider than keys: pad them to one size before.
     `scale` multiplies q·k, 1/√d where not given. Where a window hides most of a long sequence, one call a block of
-    queries, with the keys that it sees: time and memory grow in a line with the length.
+    queries, with the keys that it sees: time and memory grow linearly with the length.
     """
     if visible.is_band and visible.n_queries >= 2 * WINDOWED_BLOCK:
         return _fused_in_window(q_bhqd, k_bhkd, v_bhkd, visible, scale)

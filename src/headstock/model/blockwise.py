@@ -1,4 +1,4 @@
-"""Averaging block by block of queries, each over the keys that it may see: memory that grows in a line with length.
+"""Averaging block by block of queries, each over the keys that it may see: memory that grows linearly with length.
 
 A block's weights live while it is worked on and are computed anew in the backward pass, so what is kept for it is
 queries, keys and values alone.

@@ -33,7 +33,7 @@ def differencing(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, v
     q (batch, 2·pair, query, d) and k (batch, 2·group, key, d) hold the two of a pair side by side; v is (batch, group,
     key, width). Pair i reads group i // (pairs / groups). less is a scalar, or (pair,). All are of one dtype, float32
     or wider.
-    Memory grows in a line with the keys, backwards too. ALiBi, one slope a pair, needs causal attention.
+    Memory grows linearly with the keys, backwards too. ALiBi, one slope a pair, needs causal attention.
     There is no second derivative.
     """
     return _Differencing.apply(q_bhqd, k_bhkd, v_bhkd, less, visible)  # type: ignore[no-any-return, no-untyped-call]

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from headstock.pictures.spreads import Spread, finite
 
 ABSENT = "—"
+MOST_PLACES = 8
+"""Decimals of an interval's end beside zero; a smaller one is written with an exponent."""
 
 
 def count(number: int, noun: str) -> str:
@@ -90,12 +92,18 @@ def outwards(low: float, high: float) -> tuple[str, str]:
     if low == high or (low == round(low) and high == round(high)):
         return small(low), small(high)
     places = max(0, -math.floor(math.log10((high - low) / 2)) + (low < 0 < high))
-    most = places + 2
-    # An end on one side of zero is not written as zero.
-    while places < most and any(end and not _rounded(end, places, towards) for end, towards in _ends(low, high)):
-        places += 1
-    written = (fixed(_rounded(end, places, towards), places) for end, towards in _ends(low, high))
+    written = (_written(end, places, towards) for end, towards in _ends(low, high))
     return next(written), next(written)
+
+
+def _written(end: float, places: int, towards: Callable[[float], int]) -> str:
+    """Write an interval's end; one beside zero that so many places would make zero has a digit of its own."""
+    rounded = _rounded(end, places, towards)
+    if rounded or not end:
+        return fixed(rounded, places)
+    places = -math.floor(math.log10(abs(end)))
+    rounded = _rounded(end, places, towards)
+    return fixed(rounded, places) if places <= MOST_PLACES else small(rounded, 1)
 
 
 def _ends(low: float, high: float) -> tuple[tuple[float, Callable[[float], int]], ...]:
@@ -105,7 +113,9 @@ def _ends(low: float, high: float) -> tuple[tuple[float, Callable[[float], int]]
 def _rounded(value: float, places: int, towards: Callable[[float], int]) -> float:
     scaled = value * 10**places
     nearest = round(scaled)
-    return float((nearest if math.isclose(scaled, nearest, rel_tol=1e-9) else towards(scaled)) / 10**places)
+    return float(
+        (nearest if math.isclose(scaled, nearest, rel_tol=1e-9, abs_tol=1e-9) else towards(scaled)) / 10**places
+    )
 
 
 def places_for(spreads: Iterable[Spread | None], most: int = 4) -> int:

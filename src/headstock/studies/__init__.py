@@ -3,7 +3,6 @@
 Importing this and naming the studies cost no import of torch; reading one does.
 """
 
-import importlib.util
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -44,7 +43,7 @@ _MODULES = {
 
 def study_names() -> list[str]:
     """Give the name of every study."""
-    return [name for name in _MODULES if importlib.util.find_spec(_module_of(name)) is not None]
+    return list(_MODULES)
 
 
 def study(name: str) -> "Study":
@@ -53,12 +52,12 @@ def study(name: str) -> "Study":
     Raises UserError for an unknown name, and for a file or module that cannot be read or holds no such study.
     """
     if ":" in name:
-        from headstock.studies.own import module_at
+        from headstock.user_code import module_named
 
         place, _, attribute = name.rpartition(":")
         if not (place and attribute):
             raise UserError(f"{name!r} names no study: write FILE.py:NAME or PACKAGE.MODULE:NAME.")
-        return _study_in(module_at(place), attribute, name)
+        return _study_in(module_named(place, "a study", "STUDY"), attribute, name)
     if name.endswith(".py"):
         raise UserError(f"{name} names a file and no study in it: write {name}:STUDY.")
     if name not in study_names():

@@ -82,13 +82,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that was published, as a band that ours has to lie in."""
+    """Something that was published, or that a study asks of itself, as a band that ours has to lie in."""
 
     says: str
     """A sentence about the world: "Four heads and their output map are 3 points better than one head." """
     ours: Ours
-    published: str
-    """As printed: "59.71", "about 3"."""
+    published: str | None
+    """As printed: "59.71", "about 3"; None where nobody published it, so that there is nothing to reproduce: the claim
+    is the study's own, and upheld or not."""
     because: str
     """Why the band reaches from where to where."""
     at_least: float = -math.inf
@@ -97,7 +98,7 @@ class Claim:
     full_only: bool = False
     """Says nothing at another budget than the document's, as the perplexity of a whole training does."""
     exact: bool = False
-    """Whether ours follows from a formula, so that no seed moves it by more than rounding; so it is in a study that is
+    """Whether no seed moves ours by more than rounding, as where it follows from a formula; so it is in a study that is
     exact, and where a claim is of parameters alone."""
     divergence_counts: bool = False
     """Whether a run whose loss became no number is an answer, its perplexity and loss infinite; elsewhere such a run
@@ -135,7 +136,7 @@ class Study:
     figures: tuple[str, ...] = ("perplexity",)
     """The figures that the report's table shows, in order."""
     choices: tuple[str, ...] = ()
-    """What the document leaves open and was chosen here, a sentence each."""
+    """What the document leaves open, or this size forbids, and was chosen here, a sentence each."""
     remarks: tuple[str, ...] = ()
     """Where ours differs from what was published and why, a sentence each, with how that is known."""
     spread: float | None = None

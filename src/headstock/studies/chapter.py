@@ -1,4 +1,4 @@
-"""What the studies share: the chapter whose figures they rerun, and the set-up that it gives all its models.
+"""What the chapter's studies share: the chapter whose figures they rerun, and the set-up that it gives all its models.
 
 "Attention and the transformer block, derived from an average" (in Greek) trains each model at width 128 and context
 128, for 3,000 steps of AdamW at a rate of 1e-3, 64 rows a step, on a megabyte of Shakespeare in 1,024 byte-level BPE

@@ -1,7 +1,8 @@
 """Whether ours agrees with what was published: for each claim an interval of ours, held against the claim's band.
 
-An interval inside the band: reproduced. One wholly outside it: not reproduced. Any other: not decidable. Intervals are
-Bonferroni's: each claim's is as wide as makes all of a study's claims hold together 95 times in 100.
+An interval inside the band: reproduced. One wholly outside it: not reproduced. Any other: not decidable. A claim that
+nobody published is upheld or not. Intervals are Bonferroni's: each claim's is as wide as makes all of a study's claims
+hold together 95 times in 100.
 
     several seeds   Student's t interval of the claim's value, which is worked out of one seed's figures at a time
     pooled seeds    where the study says that its rows scatter alike: one relative standard deviation a figure, of all
@@ -31,7 +32,9 @@ ALPHA = 0.05
 COUNTED = "parameters"
 """The figure of a trained row that no seed moves."""
 
-Verdict = Literal["reproduced", "not reproduced", "not decidable"]
+Verdict = Literal["reproduced", "not reproduced", "upheld", "not upheld", "not decidable"]
+OF_ITS_OWN: Mapping[Verdict, Verdict] = {"reproduced": "upheld", "not reproduced": "not upheld"}
+"""What is said of a claim that nobody published."""
 Basis = Literal["exact", "seeds", "pooled seeds", "assumed spread", "none"]
 
 
@@ -53,6 +56,11 @@ class Judgement:
     verdict: Verdict
     why: str
     """One sentence."""
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether ours lies in the band; None where that is not decidable."""
+        return None if self.verdict == "not decidable" else self.verdict in ("reproduced", "upheld")
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything in JSON's terms."""
@@ -110,7 +118,8 @@ def _judged(
     basis, low, high = _interval(study, claim, rows, values, level)
 
     def said(verdict: Verdict, why: str) -> Judgement:
-        return Judgement(claim, values, estimate, low, high, basis, level, verdict, why)
+        named = verdict if claim.published is not None else OF_ITS_OWN.get(verdict, verdict)
+        return Judgement(claim, values, estimate, low, high, basis, level, named, why)
 
     if ruled_out is not None:
         return said("not decidable", ruled_out)

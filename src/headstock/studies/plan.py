@@ -42,7 +42,7 @@ class StudyPlan:
 
     @property
     def as_published(self) -> bool:
-        """Whether rows are trained as long as the document's were."""
+        """Whether rows have the whole budget: the document's own where it can be had."""
         return self.budget == "full" and self.steps is None
 
     def cell(self, row: Row, seed: int) -> StudyCell:

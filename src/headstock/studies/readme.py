@@ -19,7 +19,7 @@ def as_markdown(result: StudyResult) -> str:
         *_claims(result),
         "## Rows",
         _table([head[0], "what it is", *head[1:]], [[row[0], says[row[0]], *row[1:]] for row in rows]),
-        f"Means over seeds; {write.SPREAD_IS}. Figures are of the held-out split unless they say train.",
+        write.of_the_rows(result),
         *_listed("", write.failures(result)),
         *_listed("## Where ours differs, and why", study.remarks),
         *_listed(f"## {write.chosen_heading(result)}", study.choices),
@@ -39,7 +39,7 @@ def _claims(result: StudyResult) -> list[str]:
     rows = [
         [
             judgement.claim.says,
-            f"{write.published(judgement)}; band: {band(judgement.claim)}",
+            f"{write.published(judgement) or write.UNPUBLISHED}; band: {band(judgement.claim)}",
             write.ours(judgement),
             f"**{judgement.verdict}**. {judgement.why}",
         ]

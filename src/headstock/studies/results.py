@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from headstock.studies.base import Budget, Study
-from headstock.studies.judging import Judgement, Verdict
+from headstock.studies.judging import OF_ITS_OWN, Judgement, Verdict
 from headstock.studies.runs import RowResult, RowRun, with_plain_numbers
 
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "not decidable")
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "upheld", "not upheld", "not decidable")
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,10 @@ class StudyResult:
 
     @property
     def counts(self) -> dict[Verdict, int]:
-        """How many claims have each verdict."""
+        """How many claims have each verdict; those of claims that nobody published where the study has such claims."""
         counted = Counter(judgement.verdict for judgement in self.judgements)
-        return {verdict: counted[verdict] for verdict in VERDICTS}
+        has_own = any(judgement.claim.published is None for judgement in self.judgements)
+        return {verdict: counted[verdict] for verdict in VERDICTS if has_own or verdict not in OF_ITS_OWN.values()}
 
     @property
     def title(self) -> str:

@@ -10,7 +10,8 @@ from headstock.studies.results import StudyResult
 GAP = "  "
 NAMES = 32
 """Letters of a row's name."""
-MARKS = {"reproduced": "+ ", "not reproduced": "! ", "not decidable": "? "}
+MARKS = {True: "+ ", False: "! ", None: "? "}
+"""By whether ours agrees."""
 
 
 def as_text(result: StudyResult) -> str:
@@ -30,9 +31,11 @@ def as_text(result: StudyResult) -> str:
 
 
 def _claim(judgement: Judgement) -> str:
-    mark = MARKS[judgement.verdict]
+    mark = MARKS[judgement.agrees]
     lines = [wrapped([f"{judgement.verdict}: {judgement.claim.says}"], mark, GAP)]
-    beside = f"ours {write.ours(judgement)}; published {write.published(judgement)}. {judgement.why}"
+    said = write.published(judgement)
+    published = "" if said is None else f"; published {said}"
+    beside = f"ours {write.ours(judgement)}{published}. {judgement.why}"
     return "\n".join([*lines, wrapped([beside], GAP * 2)])
 
 

@@ -13,18 +13,25 @@ SPREAD_IS = "± is the standard deviation from seed to seed"
 
 
 def finding(result: StudyResult) -> str:
-    """Put all verdicts in a line: "9 of 12 claims reproduced, 1 not reproduced, 2 not decidable at this budget"."""
-    counts, total = result.counts, len(result.judgements)
-    if not total:
-        return f"{result.study.title}: figures without claims"
-    reproduced = counts["reproduced"]
-    if reproduced == total:
-        said = "the one claim is reproduced" if total == 1 else f"all {total} claims reproduced"
-    else:
-        said = f"{reproduced} of {count(total, 'claim')} reproduced"
-    others = [f"{counts['not reproduced']} not reproduced"] if counts["not reproduced"] else []
-    others += [f"{counts['not decidable']} not decidable at this budget"] if counts["not decidable"] else []
-    return f"{result.study.title}: {', '.join([said, *others])}"
+    """Put all verdicts in a line: "9 of 12 claims reproduced, 1 not reproduced, 2 not decidable at this budget".
+
+    Claims that nobody published are counted for themselves.
+    """
+    published = [judgement for judgement in result.judgements if judgement.claim.published is not None]
+    own = [judgement for judgement in result.judgements if judgement.claim.published is None]
+    said = [_counted(published, "published claim" if own else "claim", "reproduced")] if published else []
+    said += [_counted(own, "own claim", "upheld")] if own else []
+    return f"{result.study.title}: {'; '.join(said) or 'figures without claims'}"
+
+
+def _counted(judgements: Sequence[Judgement], kind: str, done: str) -> str:
+    total = len(judgements)
+    agree, differ, open_ = (sum(judgement.agrees is so for judgement in judgements) for so in (True, False, None))
+    if agree == total:
+        return f"the one {kind} is {done}" if total == 1 else f"all {total} {kind}s {done}"
+    others = [f"{differ} not {done}"] if differ else []
+    others += [f"{open_} not decidable at this budget"] if open_ else []
+    return ", ".join([f"{agree} of {count(total, kind)} {done}", *others])
 
 
 def budget(result: StudyResult) -> str:
@@ -35,8 +42,15 @@ def budget(result: StudyResult) -> str:
 
 def chosen_heading(result: StudyResult) -> str:
     """Head what the study chose itself, which speaks of the full budget."""
-    where = "where the document leaves it open"
-    return f"Chosen here, {where}" if result.budget == "full" else f"Chosen here for the full budget, {where}"
+    what = "what the document leaves open or two cores forbid"
+    return f"Chosen here: {what}" if result.budget == "full" else f"Chosen here for the full budget: {what}"
+
+
+def of_the_rows(result: StudyResult) -> str:
+    """Say what the numbers of the table of rows are."""
+    said = f"Means over the seeds that are there; {SPREAD_IS}."
+    trained = any(row.variant for row in result.rows)
+    return said + " Figures are of the held-out split unless they say train." * trained
 
 
 def ours(judgement: Judgement) -> str:
@@ -48,9 +62,14 @@ def ours(judgement: Judgement) -> str:
     return f"{said} {judgement.claim.unit}".strip() if judgement.estimate is not None else ABSENT
 
 
-def published(judgement: Judgement) -> str:
-    """Write what was published, with its unit where it ends with a number and says the unit nowhere."""
+UNPUBLISHED = "nobody published it"
+
+
+def published(judgement: Judgement) -> str | None:
+    """Write what was published, if anything, with its unit where it ends with a number and says the unit nowhere."""
     said, unit = judgement.claim.published, judgement.claim.unit
+    if said is None:
+        return None
     return f"{said} {unit}" if unit and unit not in said and said[-1:].isdigit() else said
 
 
@@ -101,7 +120,8 @@ def basis(result: StudyResult) -> list[str]:
     said: list[str] = []
     if "exact" in kinds:
         said.append(
-            "Where ours follows from a formula there is no interval: it has to lie in the band with every seed."
+            "Where no seed moves ours by more than rounding there is no interval: it has to lie in the band with every "
+            "seed, and what stands in brackets is the least and the most."
         )
     if kinds & {"seeds", "pooled seeds", "assumed spread"}:
         level = result.judgements[0].level

@@ -2,9 +2,13 @@
 
 from functools import cache
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
 
+from headstock.instruments.cost import cost_by_length
+from headstock.instruments.cost.result import Cost
 from headstock.instruments.mass import attention_mass
 from headstock.instruments.outliers import activation_outliers
 from headstock.model.transformer import build
@@ -83,14 +87,22 @@ def test_a_row_without_order_has_no_margin() -> None:
     assert learned["margin_random"] >= 0
 
 
-def test_ratios_are_to_softmax_and_the_cache_is_as_large() -> None:
+def test_ratios_are_to_softmax_turn_by_turn_and_the_cache_is_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Cost] = []
+
+    def keeping(*asked: Any, **more: Any) -> Cost:
+        kept.append(cost_by_length(*asked, **more))
+        return kept[0]
+
+    monkeypatch.setattr(cost, "cost_by_length", keeping)
     found = cost.of_blocks(Opened("blocks", 0, "quick"), lengths=(16, 32), seconds=0.1)
     assert found.figures["softmax_time_32"] == 1
     assert found.figures["differential_cache"] == found.figures["differential2_cache"] == 1
     assert found.details["lengths"] == [16, 32]
-    for variant in cost.VARIANTS:
-        seconds = found.details[f"{variant}_time"]
-        assert found.figures[f"{variant}_time_16"] == pytest.approx(seconds[0] / found.details["softmax_time"][0])
+    base = kept[0].of("softmax", "block", "training")[0].seconds
+    for variant in cost.ARMS:
+        turns = zip(kept[0].of(variant, "block", "training")[0].seconds, base, strict=True)
+        assert found.figures[f"{variant}_time_16"] == pytest.approx(median(ours / theirs for ours, theirs in turns))
 
 
 def test_gradients_of_a_pair_grow_without_the_factor(text: Task, monkeypatch: pytest.MonkeyPatch) -> None:

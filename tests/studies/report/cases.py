@@ -115,6 +115,9 @@ def case(name: str) -> StudyResult:
             return result([*found[:3], failed(found[3]), *found[4:]], 2, budget="quick", steps=40)
         case "no claims":
             return result(rows(1), 1, replace(STUDY, claims=(), choices=(), remarks=()))
+        case "some of its own":
+            claims = tuple(replace(claim, published=None) if n % 2 else claim for n, claim in enumerate(STUDY.claims))
+            return result(rows(3), 3, replace(STUDY, claims=claims))
         case "nasty words":
             nasty = "<script>alert(1)</script> | $x$ \x00 & 漢字"
             claims = tuple(replace(claim, says=nasty, published=nasty, unit="<b>") for claim in STUDY.claims)
@@ -123,4 +126,4 @@ def case(name: str) -> StudyResult:
     raise AssertionError(name)
 
 
-CASES = ("three seeds", "one seed", "nothing run", "one diverged", "no claims", "nasty words")
+CASES = ("three seeds", "one seed", "nothing run", "one diverged", "no claims", "some of its own", "nasty words")

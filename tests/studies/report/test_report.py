@@ -92,6 +92,17 @@ def test_the_finding_comes_first_then_verdicts_then_what_they_stand_on() -> None
     assert places == sorted(places)
 
 
+def test_claims_that_nobody_published_are_counted_for_themselves() -> None:
+    result = cases.case("some of its own")
+    assert result.title == (
+        "From an average to a block: 3 of 4 published claims reproduced, 1 not decidable at this budget; "
+        "1 of 3 own claims upheld, 1 not upheld, 1 not decidable at this budget"
+    )
+    assert result.counts == {"reproduced": 3, "not reproduced": 0, "upheld": 1, "not upheld": 1, "not decidable": 2}
+    own = replace(result, judgements=tuple(j for j in result.judgements if j.verdict == "upheld"))
+    assert own.title == "From an average to a block: the one own claim is upheld"
+
+
 def texts(result: StudyResult) -> Mapping[str, str]:
     page = " ".join(Reader(as_html(result)).words.replace("\N{NO-BREAK SPACE}", " ").split())
     table = " ".join(result.table().split())

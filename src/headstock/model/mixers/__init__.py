@@ -2,10 +2,7 @@
 
 import importlib
 import importlib.metadata
-import importlib.util
 import inspect
-import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +13,7 @@ from typing import get_args
 from headstock.errors import UserError, near_name
 from headstock.model.config import POSITIONS, ModelConfig
 from headstock.model.mixers.base import CROSS, Mixer, WeightsAre
+from headstock.user_code import at_line, module_named, said
 
 _NAMED = {
     "uniform": "uniform:Uniform",
@@ -79,7 +77,7 @@ def mixer_class(reference: str) -> type[Mixer]:
     place, _, name = reference.rpartition(":")
     if not (place and name):
         raise UserError(f"{reference} is half a name: a mixer of your own is named as file.py:Class or module:Class.")
-    module = _module_from_file(Path(place)) if place.endswith(".py") else _module_by_name(place)
+    module = _module(place)
     found = getattr(module, name, None)
     if found is None:
         classes = [n for n, c in vars(module).items() if inspect.isclass(c) and issubclass(c, Mixer)]
@@ -116,8 +114,8 @@ def _published_class(name: str) -> type[Mixer]:
         known = {*_NAMED, *(mixer.name for mixer in published)}
         raise UserError(f"unknown mixer {name!r}: {near_name(name, known)}")
     if len(found) > 1:
-        said = " and ".join(f"{mixer.package} ({mixer.reference})" for mixer in found)
-        raise UserError(f"{name} is published by {said}: name the class that is meant, or uninstall the other.")
+        packages = " and ".join(f"{mixer.package} ({mixer.reference})" for mixer in found)
+        raise UserError(f"{name} is published by {packages}: name the class that is meant, or uninstall the other.")
     (mixer,) = found
     if ":" not in mixer.reference:
         raise UserError(f"{name}, published by {mixer.package}, is {mixer.reference}: it must be module:Class.")
@@ -142,14 +140,7 @@ def told_of(reference: str) -> Iterator[None]:
             raise
         files = {inspect.getfile(kind) for kind in mixer_class(reference).__mro__ if issubclass(kind, Mixer)}
         files = {file for file in files if not Path(file).is_relative_to(Path(__file__).parent)}
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
-        at = f" at line {lines[-1]}" if lines else ""
-        raise UserError(f"{reference} failed{at}: {_said(error)}.") from error
-
-
-def _said(error: BaseException) -> str:
-    """Give the kind of what was raised, and its words where it has any, without a full stop."""
-    return f"{type(error).__name__}: {error}".rstrip(": .")
+        raise UserError(f"{reference} failed{at_line(error, *files)}: {said(error)}.") from error
 
 
 def mixer_source(reference: str) -> str | None:
@@ -159,40 +150,10 @@ def mixer_source(reference: str) -> str | None:
     return Path(inspect.getfile(mixer_class(reference))).read_text(encoding="utf-8")
 
 
-def _module_by_name(name: str) -> ModuleType:
-    if name == "__main__":
+def _module(place: str) -> ModuleType:
+    if place == "__main__":
         raise UserError(
             "a mixer defined in __main__ cannot be found again by other processes: put it in a file and name it "
             "as file.py:Class."
         )
-    if str(Path.cwd()) not in sys.path:  # the working directory counts, as it does for `python -m`
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UserError(f"cannot import {name}: {error}; install it or name the file, as file.py:Class.") from None
-    except (Exception, SystemExit) as error:  # the module's own
-        raise UserError(f"{name} cannot be imported: {_said(error)}.") from error
-
-
-def _module_from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UserError(f"there is no file {path}: a mixer of your own is named as file.py:Class.")
-    path = path.resolve()
-    key = f"headstock_user_{abs(hash(str(path)))}_{path.stat().st_mtime_ns}"
-    if key in sys.modules:  # one class a file, however often it is named
-        return sys.modules[key]
-    spec = importlib.util.spec_from_file_location(key, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[key] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[key]
-        how = "read as Python" if isinstance(error, SyntaxError) else "imported"
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        at = f" at line {lines[-1]}" if lines else ""
-        raise UserError(f"{path} cannot be {how}{at}: {_said(error)}.") from error
-    return module
+    return module_named(place, "a mixer", "Class")

@@ -167,7 +167,7 @@ class Mixer(nn.Module, ABC):
 
     @classmethod
     def own_flops(cls, config: ModelConfig) -> int:
-        """Count the operations one layer spends on a token in maps that are not the shell's."""
+        """Count the operations one layer spends on a token in projections that are not the shell's."""
         return 0
 
     @classmethod
@@ -189,7 +189,7 @@ class Mixer(nn.Module, ABC):
 
     @classmethod
     def memory_is_linear(cls, config: ModelConfig) -> bool:
-        """Whether training without padding needs memory that grows in a line with the length."""
+        """Whether training without padding needs memory that grows linearly with the length."""
         return False
 
     @classmethod

@@ -189,7 +189,7 @@ class StateMixer(HeadMixer):
 
     @classmethod
     def memory_is_linear(cls, config: ModelConfig) -> bool:
-        """States, and weights within chunks, grow in a line."""
+        """States, and weights within chunks, grow linearly."""
         return config.dropout_attention == 0
 
     def read(self, x_bqm: Residual, frame: Frame) -> Heads:

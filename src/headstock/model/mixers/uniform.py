@@ -17,8 +17,8 @@ class Uniform(ScoreMixer):
 
         w_k = 1 / (number of keys this query may attend to)
 
-    It is softmax over queries and keys of width 0, whose scores are all 0; so there are no such maps and no keys in
-    the cache. Source: the averaging baseline of every derivation of attention.
+    It is softmax over queries and keys of width 0, whose scores are all 0; so there are no such projections and no keys
+    in the cache. Source: the averaging baseline of every derivation of attention.
     """
 
     weights_are = "normalised"

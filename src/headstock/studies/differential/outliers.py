@@ -8,12 +8,19 @@ from headstock.instruments.quality import quantisation
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.differential.paper import SETTINGS, SHAKESPEARE, SOURCE, STEPS, UNCHECKED, equal
+from headstock.studies.differential.paper import (
+    ARMS,
+    SETTINGS,
+    SHAKESPEARE,
+    SOURCE,
+    STEPS,
+    UNCHECKED,
+    VERSIONS,
+    equal,
+)
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 
-VARIANTS = ("softmax", "differential", "differential2")
-NAMES = {"differential": "Version 1", "differential2": "Version 2"}
 READ = 16
 """Held-out rows that outliers are looked for in."""
 BATCHES = 4
@@ -73,7 +80,7 @@ def pictures(result: StudyResult) -> list[Picture]:
     return drawn
 
 
-_EQUAL = equal(VARIANTS)
+_EQUAL = equal(ARMS)
 _PUBLISHED = {
     "softmax": {"logits_top": "318.0", "logits_median": "5.4", "hidden_top": "3608.6", "hidden_median": "0.6"},
     "differential": {"logits_top": "38.8", "logits_median": "3.3", "hidden_top": "1688.2", "hidden_median": "1.2"},
@@ -86,25 +93,25 @@ STUDY = Study(
     "activations, are rounded to few bits?",
     source=f"{SOURCE}: table 5 and figure 8, 3B parameters",
     rows=tuple(Row(variant, f"{variant}, RoPE, trained on Shakespeare", _EQUAL[variant], measure=of_outliers,
-                   published=_PUBLISHED.get(variant, {})) for variant in VARIANTS),
+                   published=_PUBLISHED.get(variant, {})) for variant in ARMS),
     claims=(
-        *(Claim(f"The largest attention logit of {name[0].lower() + name[1:]} is less than half of softmax's.",
+        *(Claim(f"The largest attention logit of {name} is less than half of softmax's.",
                 figure(version, "logits_top") / figure("softmax", "logits_top"),
-                "38.8 against 318.0, or 0.12" if version == "differential" else "not measured", "at most a half",
-                at_most=0.5, unit="times") for version, name in NAMES.items()),
-        *(Claim(f"The largest hidden state of {name[0].lower() + name[1:]} is smaller than softmax's.",
+                "38.8 against 318.0, or 0.12" if version == "differential" else None, "at most a half",
+                at_most=0.5, unit="times") for version, name in VERSIONS.items()),
+        *(Claim(f"The largest hidden state of {name} is smaller than softmax's.",
                 figure(version, "hidden_top") / figure("softmax", "hidden_top"),
-                "1688.2 against 3608.6, or 0.47" if version == "differential" else "not measured", "below one",
-                at_most=1.0, unit="times") for version, name in NAMES.items()),
-        *(Claim(f"{name} loses less than softmax when {words} have four bits.",
+                "1688.2 against 3608.6, or 0.47" if version == "differential" else None, "which is larger is the claim",
+                at_most=1.0, unit="times") for version, name in VERSIONS.items()),
+        *(Claim(f"Rounding {words} to four bits costs {name} less than softmax.",
                 figure(version, f"{short}_rise_4") - figure("softmax", f"{short}_rise_4"),
                 "with 4 bits as good as softmax with 6 bits" if (version, short) == ("differential", "logits")
-                else "not measured", "below zero", at_most=0.0, unit="nats a token")
-          for version, name in NAMES.items()
+                else None, "the sign is the claim", at_most=0.0, unit="nats a token")
+          for version, name in VERSIONS.items()
           for short, words in (("logits", "attention logits"), ("all", "weights and activations"))),
-        Claim("Version 1 with attention logits of four bits is as good as softmax with six.",
+        Claim("Rounding attention logits to four bits costs version 1 no more than six bits cost softmax.",
               figure("differential", "logits_rise_4") - figure("softmax", "logits_rise_6"),
-              "comparable accuracy on HellaSwag", "at most a hundredth of a nat worse", at_most=0.01,
+              "comparable accuracy on HellaSwag", "at most a hundredth of a nat more", at_most=0.01,
               unit="nats a token"),
     ),
     efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=3), "full": Effort(10, minutes=13)},

@@ -15,6 +15,9 @@ SOURCE = "“Differential Transformer” (Ye et al., 2024, arXiv 2410.05258)"
 BLOCK: Mapping[str, Any] = {"norm": "rmsnorm", "feedforward": "swiglu", "feedforward_bias": False}
 SETTINGS: Mapping[str, Any] = {**BLOCK, "position": "rope", "d_model": 64, "n_layers": 2, "n_heads": 4}
 """Of every arm."""
+VERSIONS: Mapping[str, str] = {"differential": "version 1", "differential2": "version 2"}
+"""Either mixer, and what claims call it: the paper's, and that of "Differential Transformer V2" (Ye et al., 2026)."""
+ARMS = ("softmax", *VERSIONS)
 SHAKESPEARE = "text,corpus=shakespeare,tokenizer=bpe:1024,context=128"
 PYTHON_DOCS = "text,corpus=python-docs,tokenizer=bpe:1024,context=128"
 STEPS: Mapping[str, Any] = {"steps": 500, "batch_size": 16, "lr": 4e-3, "evaluate_every": 125}

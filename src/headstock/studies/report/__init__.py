@@ -26,7 +26,8 @@ from headstock.studies.results import StudyResult
 
 __all__ = ["as_fragment", "as_html", "pictures_of", "write_report"]
 
-CLASSES = {"reproduced": "hs-claim", "not reproduced": "hs-against", "not decidable": "hs-no-claim"}
+CLASSES = {True: "hs-claim", False: "hs-against", None: "hs-no-claim"}
+"""By whether ours agrees."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class ClaimPart:
     css: str
     strip: Markup | None
     ours: str
-    published: str
+    published: str | None
     band: str
 
 
@@ -100,7 +101,7 @@ def _rendered(result: StudyResult, *, whole: bool) -> str:
         basis=write.basis(result),
         head=head,
         lines=lines,
-        spread_is=write.SPREAD_IS,
+        of_the_rows=write.of_the_rows(result),
         failures=write.failures(result),
         chosen=write.chosen_heading(result),
         runs=_runs(result),
@@ -126,7 +127,7 @@ def _kicker(result: StudyResult) -> str:
 def _claim(judgement: Judgement) -> ClaimPart:
     return ClaimPart(
         judgement=judgement,
-        css=CLASSES[judgement.verdict],
+        css=CLASSES[judgement.agrees],
         strip=strip(judgement),
         ours=write.ours(judgement),
         published=write.published(judgement),

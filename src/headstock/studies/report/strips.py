@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 480, 44
 SIDE = 74
 """Pixels beside the scale, for the letters at a band's ends."""
-COLOURS = {"reproduced": "claim", "not reproduced": "warn", "not decidable": "muted"}
+COLOURS = {True: "claim", False: "warn", None: "muted"}
+"""By whether ours agrees."""
 
 
 def strip(judgement: Judgement) -> Markup | None:
@@ -72,8 +73,8 @@ def _name_end(axes: "Axes", end: float, judgement: Judgement) -> None:
 
 def _bar(axes: "Axes", judgement: Judgement, ends: tuple[float, float]) -> None:
     """Draw ours: a bar from end to end of the interval, with an arrow where it goes on beyond the scale."""
-    colour = stand_in(COLOURS[judgement.verdict])
-    decided = judgement.verdict != "not decidable"
+    colour = stand_in(COLOURS[judgement.agrees])
+    decided = judgement.agrees is not None
     if judgement.low is not None and judgement.high is not None:
         inside = [min(max(end, ends[0]), ends[1]) for end in (judgement.low, judgement.high)]
         if inside[0] < inside[1]:
