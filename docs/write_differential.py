@@ -7,24 +7,33 @@ from typing import Any
 
 from headstock.pictures.numbers import outwards, small
 from headstock.studies import study_names
+from headstock.studies.differential.paper import UNCHECKED
 
 RESULTS = Path(__file__).with_name("results")
 PAGE = RESULTS / "differential.md"
 COMPARED = "needle-and-mqar"
 """The comparison that the page shows beside the studies."""
-MARKS = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
+EQUAL = {"params": "parameters", "flops": "FLOPs a token", "time": "time"}
+MARKS = {"reproduced": "yes", "upheld": "yes", "not reproduced": "no", "not upheld": "no", "not decidable": "open"}
 
 INTRODUCTION = """\
 # Differential attention, examined
 
-What subtracting two softmax maps buys, at which size, on which task and at which price: every verdict of the studies of
-"Differential Transformer" (Ye et al., 2024, arXiv 2410.05258), written by `make differential` from the studies' own
-answers; a test fails where this page is out of date. Each verdict leads to the runs that it stands on: their seeds,
-curves and figures lie beside the study's page, and `headstock study NAME --budget full` computes them again.
+What subtracting two softmax maps buys, at which size, on which task and at which price: every verdict of the studies,
+written by `make differential` from the studies' own answers; a test fails where this page is out of date. Each verdict
+leads to the runs that it stands on: their seeds, curves and figures lie beside the study's page, and
+`headstock study NAME --budget full` computes them again.
+
+**Version 1** is [`differential`](../mixers.md#differential), of "Differential Transformer" (Ye et al., 2024, arXiv
+2410.05258), whose figures stand under *published*. **Version 2** is [`differential2`](../mixers.md#differential2), of
+"Differential Transformer V2" (Ye et al., 2026). A claim without a published figure is this workbench's own, or was
+asked by readers of the paper.
 
 **yes**: the whole interval of ours lies where the claim says. **no**: all of it lies elsewhere. **open**: it reaches
-over the edge, so that nothing is claimed. Intervals of a study hold together 95 times in 100. All arms have RMSNorm,
-SwiGLU and RoPE, are equal in what the claim says, and are paired by seed.
+over the edge, so that nothing is claimed. Intervals of a study hold together 95 times in 100. All arms of the studies
+have RMSNorm and SwiGLU, and RoPE where nothing else is said, are equal in what the claim says, and are paired by seed.
+Equal time is a ratio of steps: 1.11 (version 1) and 1.21 (version 2) times softmax's seconds a step, as
+`python benchmarks/differential.py` measured them on an idle core of an AMD EPYC.
 """
 
 NOT_HERE = """\
@@ -34,13 +43,14 @@ The paper's whole gain in language modelling at 1.4B parameters is 0.025 nats a 
 a million parameters and a megabyte of text: an interval that leaves zero out says something of them and of nothing
 larger. Three claims of the paper are not tried here, for no model of this size can do at all what they ask:
 
-- **Mathematical reasoning.** What can be seen at any size is carrying: `headstock eval DIR --task addition` counts
-  right digits by the number of carries. Problems in words need a model that was trained on them.
-- **Summaries without hallucination.** `headstock eval DIR --task distract` counts answers against the number of
-  irrelevant passages; a larger model would be asked the same of passages of text.
+- **Mathematical reasoning.** What can be seen at any size is carrying: a model that `headstock train --task addition`
+  made is scored by the number of carries, with its probes. Problems in words need a model that was trained on them.
+- **Summaries without hallucination.** `headstock train --task distract` makes a model whose answers are counted against
+  the number of irrelevant passages; a larger model would be asked the same of passages of text.
 - **Answers without hallucination.** The same, and `headstock inspect DIR TEXT` shows where an answer was looked for.
 
-`hs.load(DIR)` opens a larger model in the same way; every instrument and every study of this page then runs on it.
+`hs.load(DIR)` opens a larger model in the same way, and every instrument reads it. The studies train their own models:
+one at another size is a study with other settings ([studies.md](../studies.md#a-study-of-your-own)).
 """
 
 
@@ -66,9 +76,16 @@ def page() -> str:
 
 
 def _overview(known: dict[str, dict[str, Any]]) -> str:
-    lines = ["| study | asks | yes | no | open |", "|---|---|---:|---:|---:|"]
+    """Count the verdicts of each study: of what was published, and of claims of our own."""
+    lines = [
+        "| study | asks | published claims: yes | no | open | own claims: yes | no | open |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
     for name, answer in known.items():
-        counts = [str(answer["verdicts"].get(verdict, 0)) for verdict in MARKS]
+        counts = []
+        for own in (False, True):
+            marks = [MARKS[c["verdict"]] for c in answer["claims"] if (c["published"] is None) is own]
+            counts += [str(marks.count(mark)) for mark in ("yes", "no", "open")]
         lines.append(f"| [{name}](#{name}) | {answer['asks']} | {' | '.join(counts)} |")
     return "\n".join(lines) + "\n"
 
@@ -85,20 +102,27 @@ def _section(name: str, answer: dict[str, Any]) -> str:
     ]
     folders = {row["name"]: _places(row) for row in answer["rows"]}
     lines += [
-        f"| {claim['says']} | {claim['published']} | {_ours(claim)} | **{MARKS[claim['verdict']]}** | "
+        f"| {claim['says']} | {claim['published'] or '—'} | {_ours(claim)} | **{MARKS[claim['verdict']]}** | "
         f"{_runs(name, claim, folders)} |"
         for claim in answer["claims"]
     ]
-    lines += ["", *(f"- {remark}" for remark in answer["remarks"])]
+    lines += ["", *(f"- {said}" for said in [*answer["remarks"], *_unchecked(answer)])]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _unchecked(answer: dict[str, Any]) -> list[str]:
+    """Give what a study says of figures that were not checked against the paper."""
+    return [choice for choice in answer["choices"] if choice == UNCHECKED]
 
 
 def _comparison(answer: dict[str, Any]) -> str:
     lines = [
         "## Retrieval, compared",
         "",
-        f"Is `needle` solved, is `mqar`, and by whom? {answer['seeds']} seeds, equal {answer['match']}; "
-        f"{answer['date']}; {_machine(answer)}. [The whole report]({COMPARED}/report.html).",
+        f"Is `needle` solved, is `mqar`, and by whom? {answer['seeds']} seeds, equal "
+        f"{EQUAL[answer['match']]}; {answer['date']}; {_machine(answer)}. Otherwise `headstock compare`'s defaults: "
+        f"learned positions, LayerNorm, GELU; verdicts corrected by Holm's method "
+        f"([statistics.md](../statistics.md)). [The whole report]({COMPARED}/report.html).",
         "",
         "```text",
         answer["command"],

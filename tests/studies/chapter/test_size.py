@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from headstock.model.transformer import Transformer
-from headstock.studies.size import FAMILIES, STUDY
+from headstock.studies.chapter.size import FAMILIES, STUDY
 from tests.studies.declared import judged, published
 
 

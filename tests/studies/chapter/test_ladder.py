@@ -2,8 +2,8 @@ import pytest
 
 from headstock.model.accounting import parameters
 from headstock.studies.cells import cell_of
+from headstock.studies.chapter.ladder import STUDY
 from headstock.studies.judging import judge
-from headstock.studies.ladder import STUDY
 from headstock.studies.runs import RowResult, RowRun
 from tests.studies.declared import published
 from tests.tasks.conftest import shakespeare as shakespeare

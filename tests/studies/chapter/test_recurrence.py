@@ -5,9 +5,9 @@ import torch
 
 from headstock import tasks
 from headstock.model.transformer import build
-from headstock.studies import recurrence
 from headstock.studies.base import Opened
-from headstock.studies.recurrence import STUDY, after_training, plain_recurrence
+from headstock.studies.chapter import recurrence
+from headstock.studies.chapter.recurrence import STUDY, after_training, plain_recurrence
 
 
 def test_nothing_was_measured_so_nothing_but_words_is_published() -> None:

@@ -6,7 +6,7 @@ from headstock import tasks
 from headstock.instruments.sharpness import score_statistics
 from headstock.model.transformer import build
 from headstock.studies.base import Opened
-from headstock.studies.scale import STUDY, of_scores, of_width
+from headstock.studies.chapter.scale import STUDY, of_scores, of_width
 from tests.studies.declared import judged, published
 
 

@@ -10,7 +10,18 @@ from headstock.model.transformer import build_from
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import BLOCK, FOUR_HEADS, OPTIMISER, PLAIN, SOURCE, SPREAD, START, STEPS, TEXT, TOKENIZER
+from headstock.studies.chapter.shared import (
+    BLOCK,
+    FOUR_HEADS,
+    OPTIMISER,
+    PLAIN,
+    SOURCE,
+    SPREAD,
+    START,
+    STEPS,
+    TEXT,
+    TOKENIZER,
+)
 from headstock.studies.figures import figure, perplexity
 from headstock.studies.results import StudyResult
 

@@ -6,7 +6,7 @@ import pytest
 from headstock import tasks
 from headstock.model.transformer import build
 from headstock.studies.base import Opened
-from headstock.studies.positions import LENGTHS, STUDY, at_lengths
+from headstock.studies.chapter.positions import LENGTHS, STUDY, at_lengths
 from headstock.training.evaluation import evaluate
 from tests.studies.declared import judged, published
 

@@ -7,7 +7,7 @@ from headstock import tasks
 from headstock.instruments.looking_back import head_scores
 from headstock.model.transformer import Transformer, build
 from headstock.studies.base import Opened
-from headstock.studies.induction import STUDY, of_heads
+from headstock.studies.chapter.induction import STUDY, of_heads
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import train
 

@@ -10,7 +10,7 @@ from headstock.model.transformer import Transformer, build_from
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import BLOCK, OPTIMISER, SETTINGS, SOURCE, SPREAD, START, TEXT, TOKENIZER
+from headstock.studies.chapter.shared import BLOCK, OPTIMISER, SETTINGS, SOURCE, SPREAD, START, TEXT, TOKENIZER
 from headstock.studies.figures import figure, perplexity
 from headstock.studies.results import StudyResult
 from headstock.tasks import parse

@@ -4,7 +4,7 @@ import torch
 from headstock import tasks
 from headstock.model.transformer import Transformer, build
 from headstock.studies.base import Measured, Opened
-from headstock.studies.crossing import STUDY, answers, circuit
+from headstock.studies.chapter.crossing import STUDY, answers, circuit
 from headstock.tasks.crossing import ADJECTIVES, DECIDING
 from headstock.training.config import TrainingConfig
 from headstock.training.evaluation import evaluate

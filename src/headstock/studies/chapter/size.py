@@ -11,7 +11,7 @@ from headstock.model.transformer import Transformer
 from headstock.pictures.bars import bars
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import SOURCE
+from headstock.studies.chapter.shared import SOURCE
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 

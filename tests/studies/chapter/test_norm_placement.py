@@ -5,7 +5,7 @@ import pytest
 from headstock.instruments.gradients import gradient_norms
 from headstock.model.transformer import build
 from headstock.studies.base import Opened
-from headstock.studies.norm_placement import N_LAYERS, POST, PRE, STUDY, gradients
+from headstock.studies.chapter.norm_placement import N_LAYERS, POST, PRE, STUDY, gradients
 from headstock.tasks import parse
 from tests.studies.declared import published
 

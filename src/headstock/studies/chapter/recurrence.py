@@ -12,7 +12,7 @@ from headstock.model.transformer import Transformer, build, build_from
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import BLOCK, OPTIMISER, SETTINGS, SOURCE, START, TOKENIZER, WIDTH
+from headstock.studies.chapter.shared import BLOCK, OPTIMISER, SETTINGS, SOURCE, START, TOKENIZER, WIDTH
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 from headstock.tasks import parse

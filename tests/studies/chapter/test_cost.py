@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from headstock.studies.base import Opened
-from headstock.studies.cost import STUDY, of_layer
+from headstock.studies.chapter.cost import STUDY, of_layer
 from tests.studies.declared import published
 
 LENGTHS = (64, 128, 256)

@@ -1,9 +1,9 @@
 import torch
 from torch import nn
 
-from headstock.studies import parity
 from headstock.studies.base import Opened
-from headstock.studies.parity import STUDY, WIDTH, copied
+from headstock.studies.chapter import parity
+from headstock.studies.chapter.parity import STUDY, WIDTH, copied
 from tests.studies.declared import judged, published
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from headstock.studies.averages import STUDY, averaging_matrix
+from headstock.studies.chapter.averages import STUDY, averaging_matrix
 from tests.studies.declared import judged, published
 
 

@@ -3,7 +3,7 @@
 from headstock.pictures.bars import bars
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Row, Study
-from headstock.studies.chapter import OPTIMISER, PLAIN, SOURCE, SPREAD, START, STEPS, TEXT, TOKENIZER
+from headstock.studies.chapter.shared import OPTIMISER, PLAIN, SOURCE, SPREAD, START, STEPS, TEXT, TOKENIZER
 from headstock.studies.figures import Ours, figure, perplexity
 from headstock.studies.results import StudyResult
 

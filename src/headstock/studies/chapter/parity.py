@@ -9,7 +9,7 @@ from headstock.model.frame import Frame
 from headstock.model.mixers.softmax import Softmax
 from headstock.model.visibility import Visible
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import SOURCE, WIDTH
+from headstock.studies.chapter.shared import SOURCE, WIDTH
 from headstock.studies.figures import figure
 
 BATCH, TIME, HEADS = 4, 128, 4

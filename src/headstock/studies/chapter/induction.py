@@ -15,7 +15,7 @@ from headstock.pictures.bars import bars
 from headstock.pictures.grid import heat
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter import BLOCK, SETTINGS, SOURCE, STEPS, TEXT
+from headstock.studies.chapter.shared import BLOCK, SETTINGS, SOURCE, STEPS, TEXT
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 from headstock.tasks.base import Task
