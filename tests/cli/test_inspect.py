@@ -54,7 +54,7 @@ def test_json_says_what_the_model_says(headstock: Headstock, here: Path) -> None
     assert said["tokens"][-1]["next"] == {"probability": None, "rank": None}
     assert (said["weights_are"], said["page"], len(said["heads"])) == ("signed", None, 2)
     view = inspected(model, ids, maps=False)
-    assert [one["first"] for one in said["heads"]] == [one.first for one in view.heads]
+    assert [one["sink"] for one in said["heads"]] == [one.sink for one in view.heads]
 
 
 def test_the_page_holds_what_the_function_gives(headstock: Headstock, here: Path) -> None:

@@ -8,12 +8,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from headstock.errors import UserError
-from headstock.instruments.gradients import GradientLog, gradient_norms
+from headstock.instruments.gradients import gradient_norms
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import Transformer, build, build_from
 from headstock.training.batch import Batch
-from headstock.training.config import TrainingConfig
-from headstock.training.loop import train
 from tests.model.cases import BATCH, ONE_A_MIXER, TIME, Case, every_mixer, some_ids
 from tests.training.sources import Counting
 
@@ -91,24 +89,6 @@ def test_frozen_parameters_and_a_switch_outside_change_no_norm() -> None:
 def test_dropout_is_off_while_gradients_are_measured() -> None:
     dropping, usual = (Case("", f"softmax,dropout_residual={p}").model().train() for p in (0.5, 0.0))
     assert gradient_norms(dropping, BATCH_OF_IDS).loss == gradient_norms(usual, BATCH_OF_IDS).loss
-
-
-def test_a_training_with_a_log_is_the_training_without() -> None:
-    config = TrainingConfig(steps=6, batch_size=4, evaluate_every=3)
-    batch = Counting().batch(seed=0, index=0, size=4)
-    watched, alone = build_from(SMALL), build_from(SMALL)
-    log = GradientLog(watched, batch, every=2)
-    with pytest.raises(UserError, match="train for 2 steps"):
-        log.draw()
-    train(watched, Counting(), config, after_step=log)
-    train(alone, Counting(), config)
-    assert all(torch.equal(a, b) for a, b in zip(watched.parameters(), alone.parameters(), strict=True))
-    assert log.steps == [2, 4, 6]
-    assert log.norms[-1].blocks.tolist() == gradient_norms(watched, batch).blocks.tolist()
-    assert log.norms[0].loss != log.norms[1].loss
-    drawn = log.draw()
-    assert drawn.title == "Gradients by block over 6 steps"
-    assert {row[0] for row in drawn.table.rows} == {"block 0", "block 1", "block 2"}
 
 
 def test_norms_draw_themselves_with_the_ratio_as_title() -> None:

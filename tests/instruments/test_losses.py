@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 
 from headstock.errors import UserError
 from headstock.instruments.losses import loss_by_position, loss_on_repeats, repeats, token_losses
-from headstock.instruments.means import RowMeans
+from headstock.instruments.row_means import RowMeans
 from headstock.model.transformer import Transformer
 from headstock.training.batch import Batch
 from tests.model.cases import VOCAB, Case, every_mixer, some_ids

@@ -41,7 +41,7 @@ def test_a_uniform_average_is_as_flat_as_can_be() -> None:
     close(found.sink, a_head * (1 / 2 + 1 / 3 + 1 / 4) / 3)
     assert found.uniform_sink == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
     close(found.row_sum, a_head)
-    for none in (found.score_std, found.saturated, found.frozen, found.negative, found.near_zero, found.empty):
+    for none in (found.score_std, found.saturated, found.frozen, found.negative, found.far_below_uniform, found.empty):
         close(none, 0 * a_head)
 
 
@@ -51,7 +51,7 @@ def test_scores_of_a_thousand_saturate_and_freeze_every_row_that_has_a_choice() 
     assert found.saturated.tolist() == found.frozen.tolist() == [[1.0, 0.0]]
     assert found.effective_tokens[0, 0] == 1
     assert found.sink[0, 0] == 0
-    assert found.near_zero.tolist() == [[pytest.approx((1 + 2 + 3 + 4) / (2 + 3 + 4 + 5)), 0.0]]
+    assert found.far_below_uniform.tolist() == [[pytest.approx((1 + 2 + 3 + 4) / (2 + 3 + 4 + 5)), 0.0]]
 
 
 def test_a_row_is_saturated_above_99_parts_in_100_and_frozen_by_its_trace() -> None:
@@ -65,7 +65,7 @@ def test_a_row_is_saturated_above_99_parts_in_100_and_frozen_by_its_trace() -> N
 @pytest.mark.parametrize(("weight", "part"), [(0.0051, 0.0), (0.0049, 0.5)])
 def test_a_weight_is_near_zero_below_a_hundredth_of_what_a_uniform_average_gives(weight: float, part: float) -> None:
     scores = torch.stack([torch.zeros(2), torch.tensor([weight, 1 - weight]).log()]).double().expand(2, 2, 2)
-    assert with_scores(small("softmax"), scores, some_ids(1, 2)).near_zero.tolist() == [[part, part]]
+    assert with_scores(small("softmax"), scores, some_ids(1, 2)).far_below_uniform.tolist() == [[part, part]]
 
 
 def test_the_spread_of_scores_is_that_of_the_visible_ones_of_rows_with_a_choice() -> None:

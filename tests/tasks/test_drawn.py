@@ -86,7 +86,7 @@ def test_a_probe_is_held_out_and_is_gone_through_again() -> None:
 
 
 def test_rows_are_cut_into_batches_without_losing_one() -> None:
-    rows = TASK.drawn(70, "held-out", "cut")
+    rows = TASK.different_rows(70, "held-out", "cut")
     parts = rows.batches(32)
     assert [len(part.inputs) for part in parts] == [32, 32, 6]
     for name in ("inputs", "targets", "mask"):

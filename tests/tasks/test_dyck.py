@@ -65,7 +65,7 @@ def test_rows_are_nested_within_their_depth_and_every_closing_bracket_counts(tas
 
 
 def test_all_kinds_come_as_often_and_all_depths_are_reached() -> None:
-    rows = TASK.rows(400, "train", 0, 0)
+    rows = TASK.split_rows(400, "train", 0, 0)
     opening = rows.inputs[rows.inputs < 3]
     assert torch.bincount(opening).div(len(opening)).sub(1 / 3).abs().max() < 0.03
     assert {read(TASK, tokens)[1] for tokens in whole(rows)} == {2, 3, 4}  # 1 is one row in 4,096
@@ -74,7 +74,7 @@ def test_all_kinds_come_as_often_and_all_depths_are_reached() -> None:
 def test_no_held_out_row_is_trained_on() -> None:
     few = Dyck(kinds=2, depth=2, length=6)
     held_out = {tuple(row) for row in whole(few._scored["held-out"])}
-    trained = {tuple(row) for index in range(60) for row in whole(few.rows(32, "train", 0, index))}
+    trained = {tuple(row) for index in range(60) for row in whole(few.split_rows(32, "train", 0, index))}
     assert len(held_out) > 2
     assert len(trained) > 20  # of 32: 4 shapes of 3 pairs
     assert not held_out & trained

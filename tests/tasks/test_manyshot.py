@@ -6,13 +6,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn.functional import one_hot
 
 from headstock import tasks
 from headstock.errors import UserError
 from headstock.model.transformer import build
 from headstock.tasks.drawn import Rows, is_held_out
-from headstock.tasks.manyshot import ORDERS, ManyShot, order_accuracy, orders
+from headstock.tasks.manyshot import ORDERS, ManyShot
 from headstock.training.config import TrainingConfig
 from headstock.training.loop import train
 
@@ -68,7 +67,7 @@ def test_trained_on_is_every_label_that_the_row_has_shown_and_nothing_else(task:
 @given(made())
 @settings(max_examples=8, deadline=None)
 def test_every_class_is_shown_as_often_where_it_is_scored_and_has_a_label_of_its_own(task: ManyShot) -> None:
-    rows = task.drawn(6, "train", 0, 0)
+    rows = task.different_rows(6, "train", 0, 0)
     for row in range(6):
         shots, question = read(task, rows, row)
         counts = Counter(shot[-1] for shot in shots)
@@ -80,7 +79,7 @@ def test_every_class_is_shown_as_often_where_it_is_scored_and_has_a_label_of_its
 
 
 def test_counting_labels_foretells_none_in_training() -> None:
-    rows = TASK.rows(3000, "train", 0, 0)
+    rows = TASK.split_rows(3000, "train", 0, 0)
     labels = rows.inputs[:, 2::3]
     like_the_last_b = (labels[:, :-1] == labels[:, -1:]).sum(1).double()
     assert float(like_the_last_b.mean()) == pytest.approx(11 / 3, abs=0.15)
@@ -88,7 +87,7 @@ def test_counting_labels_foretells_none_in_training() -> None:
 
 
 def test_without_noise_the_items_of_a_class_are_alike_and_share_nothing_with_others() -> None:
-    rows = CLEAR.rows(20, "train", 0, 0)
+    rows = CLEAR.split_rows(20, "train", 0, 0)
     for row in range(20):
         shots, question = read(CLEAR, rows, row)
         kinds = sorted({*shots, question})
@@ -100,7 +99,7 @@ def test_without_noise_the_items_of_a_class_are_alike_and_share_nothing_with_oth
 
 def test_noise_is_the_share_of_features_that_may_be_any() -> None:
     noisy = ManyShot(shots=40, classes=2, item=3, noise=0.3, features=20, labels=2)
-    rows = noisy.drawn(100, "train", 0, 0)
+    rows = noisy.different_rows(100, "train", 0, 0)
     odd = total = 0
     for row in range(100):
         shots, _ = read(noisy, rows, row)
@@ -115,7 +114,7 @@ def test_noise_is_the_share_of_features_that_may_be_any() -> None:
 @given(made(), st.sampled_from(ORDERS), st.integers(0, 9))
 @settings(max_examples=15, deadline=None)
 def test_an_order_changes_nothing_but_the_order_and_is_what_it_says(task: ManyShot, order: str, turn: int) -> None:
-    rows = task.drawn(5, "held-out", "test")
+    rows = task.different_rows(5, "held-out", "test")
     turned = task.ordered(rows, order, turn)  # type: ignore[arg-type]
     assert torch.equal(task.identity(turned), task.identity(rows))
     for row in range(len(rows)):
@@ -132,7 +131,7 @@ def test_an_order_changes_nothing_but_the_order_and_is_what_it_says(task: ManySh
 
 
 def test_orders_of_a_kind_differ_in_classes_and_within_them() -> None:
-    rows = TASK.drawn(1, "held-out", "test")
+    rows = TASK.different_rows(1, "held-out", "test")
     for order in ORDERS:
         turns = [read(TASK, TASK.ordered(rows, order, turn), 0)[0] for turn in range(40)]
         assert len({tuple(shots) for shots in turns}) > 30
@@ -159,7 +158,9 @@ def test_no_set_of_shots_that_is_held_out_is_trained_on_in_any_order() -> None:
     few = ManyShot(shots=2, classes=2, item=1, noise=0, features=8, labels=2)
     held_out = {frozenset(shots) for shots in shots_of(few, few._scored["held-out"])}
     trained = {
-        frozenset(shots) for index in range(40) for shots in shots_of(few, few.rows(32, "train", 0, index, even=True))
+        frozenset(shots)
+        for index in range(40)
+        for shots in shots_of(few, few.split_rows(32, "train", 0, index, even=True))
     }
     assert len(held_out) > 2
     assert len(trained) > 40  # of 56 in all
@@ -185,7 +186,7 @@ def test_probes_of_one_number_of_shots_are_the_same_shots_in_each_order() -> Non
 
 
 def test_the_best_reading_is_bayes_rule() -> None:
-    rows = TASK.drawn(30, "held-out", "test")
+    rows = TASK.different_rows(30, "held-out", "test")
     noise, features = 0.2, [f"f{number:02}" for number in range(20)]
 
     def shows(shown: str, prototype: str) -> float:
@@ -217,61 +218,6 @@ def test_the_card_says_what_guessing_and_reading_get() -> None:
     right = float((TASK.read(rows) == rows.targets[:, -1]).double().mean())
     assert 0.9 < right == TASK.best < 1
     assert f"{right:.1%}, for noise hides some" in card.solved
-
-
-def test_orders_are_of_the_same_shots_and_questions() -> None:
-    found = {order: list(orders(TASK, order, n_sets=2, n_orders=3, n_questions=4)) for order in ORDERS}
-    for each in found.values():
-        assert [(place, turn) for place, turn, _ in each] == [(place, turn) for turn in range(3) for place in range(2)]
-    for place in range(2):
-        same = [
-            Rows(batch.inputs, batch.targets, batch.mask)
-            for each in found.values()
-            for at, _, batch in each
-            if at == place
-        ]
-        for rows in same:
-            assert len(rows) == 4
-            assert is_held_out(TASK.identity(rows)).all()
-            assert (rows.inputs[:, :-2] == rows.inputs[:1, :-2]).all()  # one set in one order, asked four times
-            assert torch.equal(rows.inputs[:, -2:], same[0].inputs[:, -2:])
-            assert torch.equal(rows.targets[:, -1], same[0].targets[:, -1])
-            assert torch.equal(TASK.identity(rows), TASK.identity(same[0]))
-        assert len({tuple(rows.inputs[0].tolist()) for rows in same}) == 9
-
-
-def test_no_order_sways_a_bag_of_tokens() -> None:
-    bag = build("uniform+none,n_layers=1", vocab_size=TASK.vocab_size, context=TASK.context, d_model=16)
-    sizes = {"n_sets": 3, "n_orders": 4, "n_questions": 6}
-    for found in order_accuracy(bag, TASK, **sizes).values():
-        assert found.accuracy.shape == (3, 4)
-        assert found.margin == 0
-        assert found.mean == pytest.approx(float(found.accuracy.mean()))
-
-
-def test_who_says_the_last_shots_label_is_swayed_by_its_order() -> None:
-    class LastLabel(torch.nn.Module):
-        """Says what the last label was."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed = torch.nn.Embedding(TASK.vocab_size, TASK.vocab_size)
-            self.config = build("softmax", vocab_size=TASK.vocab_size, context=TASK.context).config
-
-        def hidden(self, ids_bq: torch.Tensor) -> torch.Tensor:
-            return one_hot(ids_bq.roll(2, 1), TASK.vocab_size).double()
-
-        def logits(self, x: torch.Tensor) -> torch.Tensor:
-            return x
-
-    found = order_accuracy(LastLabel(), TASK, n_sets=4, n_orders=5, n_questions=6)  # type: ignore[arg-type]
-    for order in ORDERS:
-        by_hand = torch.zeros(4, 5, dtype=torch.float64)
-        for place, turn, batch in orders(TASK, order, n_sets=4, n_orders=5, n_questions=6):
-            by_hand[place, turn] = (batch.inputs[:, -3] == batch.targets[:, -1]).double().mean()
-        assert torch.equal(found[order].accuracy, by_hand)
-        assert found[order].margin == pytest.approx(sum(max(each) - min(each) for each in by_hand.tolist()) / 4)
-        assert found[order].margin > 0
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_marks_are_the_city_and_number_that_answer_the_other_sentences_and_the_n
         assert others == ({name: number for name, number in numbers.items() if name != city}, [])
         assert [words[place] for place in spans["noise"]] == noise
         assert max(map(max, spans.values())) < length
-    rows = task.rows(64, "train", 0, 0)  # of which some lack needles
+    rows = task.split_rows(64, "train", 0, 0)  # of which some lack needles
     assert torch.equal(rows.spans["other needles"].sum(1), 3 * (rows.inputs == task.encode("is")[0]).sum(1) - 3)
 
 

@@ -116,6 +116,6 @@ def test_there_may_be_no_noise() -> None:
 
 def test_guessing_counts_no_more_words_than_a_row_has_however_many_there_are() -> None:
     task = tasks.get("recall-noisy")
-    counts = counts_to_here(task.drawn(5, "held-out", "few"), range(1_000_000))
+    counts = counts_to_here(task.different_rows(5, "held-out", "few"), range(1_000_000))
     assert counts.counts_bqv.shape == (5, 64, 64)
     assert (counts.counts_bqv[:, -1].sum(1) == 64).all()

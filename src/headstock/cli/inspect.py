@@ -23,7 +23,7 @@ ABSENT = "—"
 KINDS: tuple[tuple[str, Callable[["HeadSummary"], float]], ...] = (
     ("sharpest", lambda one: -one.effective_tokens),
     ("widest", lambda one: one.effective_tokens),
-    ("first token", lambda one: one.first),
+    ("first token", lambda one: one.sink),
     ("token before", lambda one: one.previous),
     ("negative", lambda one: one.negative),
 )
@@ -155,7 +155,7 @@ def _heads(view: "View", everything: bool) -> str:
         if one.largest_query >= 0:
             query, key = one.largest_query, one.largest_key
             largest = f"{_number(one.largest)}, {query} {view.labels[query]} → {key} {view.labels[key]}"
-        figures = (one.effective_tokens, one.first, one.previous, one.negative)
+        figures = (one.effective_tokens, one.sink, one.previous, one.negative)
         kinds = ", ".join(why.get((one.layer, one.head), []))
         rows.append([str(one.layer), str(one.head), *map(_number, figures), largest, kinds])
     kept = [place for place in range(len(rows[0])) if signed or rows[0][place] != "negative"]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from headstock.instruments.attribution import logit_attribution
     from headstock.instruments.composition import composition_scores
     from headstock.instruments.convex_hull import hull
+    from headstock.instruments.few_bits import quantisation
+    from headstock.instruments.gradient_log import gradients_in_training
     from headstock.instruments.gradients import gradient_norms
     from headstock.instruments.lambda_log import lambdas_in_training
     from headstock.instruments.lambdas import lambda_values
@@ -24,11 +26,11 @@ if TYPE_CHECKING:
     from headstock.instruments.output_sizes import head_sizes
     from headstock.instruments.patching import patch_heads, patch_positions
     from headstock.instruments.patterns import attention_patterns
-    from headstock.instruments.quality import quantisation
     from headstock.instruments.quantising import quantised
     from headstock.instruments.reach import gradient_reach
     from headstock.instruments.redundancy import head_redundancy
     from headstock.instruments.sharpness import score_statistics
+    from headstock.instruments.shot_orders import order_accuracy
     from headstock.instruments.spectrum import map_spectrum, residual_spectrum
     from headstock.instruments.viewer import inspected
 
@@ -41,6 +43,7 @@ __all__ = [
     "composition_scores",
     "gradient_norms",
     "gradient_reach",
+    "gradients_in_training",
     "head_redundancy",
     "head_scores",
     "head_sizes",
@@ -55,6 +58,7 @@ __all__ = [
     "loss_on_repeats",
     "map_spectrum",
     "near_zero_weights",
+    "order_accuracy",
     "patch_heads",
     "patch_positions",
     "quantisation",
@@ -77,11 +81,13 @@ _HOME = {
     "residual_spectrum": "spectrum",
     "activation_outliers": "outliers",
     "quantised": "quantising",
-    "quantisation": "quality",
+    "quantisation": "few_bits",
     "gradient_norms": "gradients",
+    "gradients_in_training": "gradient_log",
     "gradient_reach": "reach",
     "loss_by_position": "losses",
     "loss_on_repeats": "losses",
+    "order_accuracy": "shot_orders",
     "logit_lens": "lens",
     "logit_attribution": "attribution",
     "ablated": "ablation",

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from headstock.errors import UserError
 from headstock.instruments.losses import token_losses
-from headstock.instruments.means import RowMeans, as_numbers
 from headstock.instruments.passes import each, undisturbed
 from headstock.instruments.replacing import (
     How,
@@ -21,6 +20,7 @@ from headstock.instruments.replacing import (
     refuse_without_heads,
     replacing,
 )
+from headstock.instruments.row_means import RowMeans, as_numbers
 from headstock.instruments.tables import cells, head_labels, layer_labels
 from headstock.model.transformer import Transformer
 from headstock.pictures.grid import heat

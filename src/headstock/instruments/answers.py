@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from headstock.errors import UserError
-from headstock.instruments.means import as_numbers
+from headstock.instruments.row_means import as_numbers
 
 Token: TypeAlias = int | Sequence[int] | Tensor
 """A token id, or one a row."""

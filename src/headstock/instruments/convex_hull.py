@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from headstock.errors import UserError, near_name
-from headstock.instruments.averages import look_at_averages
 from headstock.instruments.nearest_average import distance_to_averages, part_beyond_combinations
 from headstock.instruments.passes import visible_to
 from headstock.instruments.tables import cells, head_labels, layer_labels
+from headstock.instruments.weights_and_values import look_at_averages
 from headstock.model.attention import wide
 from headstock.model.transformer import Transformer
 from headstock.pictures.grid import heat

@@ -1,7 +1,7 @@
 """How large the loss's gradient is in each block: before training, and while it runs."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,7 +16,7 @@ from headstock.training.batch import Batch
 from headstock.training.loss import loss_sum
 
 if TYPE_CHECKING:
-    from headstock.training.loop import Progress
+    pass
 
 
 @dataclass(frozen=True)
@@ -109,48 +109,6 @@ def gradient_norms(model: Transformer, batch: Batch) -> GradientNorms:
         unembedding=norm(model.final_norm, model.unembed),
         loss=loss.item(),
     )
-
-
-@dataclass
-class GradientLog:
-    """Gradient norms over a training: given to `train` as its `after_step`, it measures every so many steps.
-
-    What it measures is the gradient of one fixed batch, so that steps can be told from batches; the training itself
-    is left as it is, and its seconds do not count what this takes.
-    """
-
-    model: Transformer
-    batch: Batch
-    every: int = 100
-    steps: list[int] = field(default_factory=list)
-    """Steps done when each was measured."""
-    norms: list[GradientNorms] = field(default_factory=list)
-
-    def __call__(self, progress: "Progress") -> None:
-        """Measure where the step is one of those."""
-        if progress.steps_done % self.every == 0:
-            self.steps.append(progress.steps_done)
-            self.norms.append(gradient_norms(self.model, self.batch))
-
-    def draw(self) -> Picture:
-        """Draw the first, the middle and the last block's norm over steps. Raises UserError where none was measured."""
-        if not self.norms:
-            raise UserError(f"nothing was measured yet: train for {self.every} steps, or choose a smaller `every`.")
-        last = len(self.norms[0].blocks) - 1
-        return lines(
-            {
-                f"block {block}": (self.steps, [float(norms.blocks[block]) for norms in self.norms])
-                for block in sorted({0, last // 2, last})
-            },
-            x="steps",
-            y="norm of the loss's gradient",
-            title=f"Gradients by block over {self.steps[-1]} steps",
-            log_y=True,
-            name="gradient-log",
-        )
-
-    def _repr_html_(self) -> str:
-        return self.draw()._repr_html_()
 
 
 def _tensor(values: list[float]) -> Tensor:

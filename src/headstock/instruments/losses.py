@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from headstock.errors import UserError
-from headstock.instruments.means import RowMeans
 from headstock.instruments.passes import each, undisturbed
+from headstock.instruments.row_means import RowMeans
 from headstock.model.attention import wide
 from headstock.model.transformer import Transformer
 from headstock.pictures.bars import bars

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from headstock.errors import UserError, near_name
-from headstock.instruments.averages import VALUES, look_at_averages
 from headstock.instruments.passes import lists, look, refuse_nothing, weights_are
 from headstock.instruments.replacing import HEAD_OUTPUT, refuse_without_heads
 from headstock.instruments.tables import cells, head_labels, layer_labels
+from headstock.instruments.weights_and_values import VALUES, look_at_averages
 from headstock.model.attention import wide
 from headstock.model.transformer import Transformer
 from headstock.pictures.grid import heat

@@ -19,8 +19,8 @@ SATURATED = 0.99
 FROZEN = 0.01
 """A row is frozen where the trace of its Jacobian is less than this."""
 SCORES = "attn.hook_attn_scores"
-NOTHING_NEAR = 0.01
-"""A weight is near zero below this part of a uniform average's."""
+FAR_BELOW = 0.01
+"""A weight is far below uniform below this part of a uniform average's."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class MapStatistics:
     """Sum of the weights above zero in a row, mean of the rows."""
     negative: Tensor
     """Sum of |w| of the weights below zero in a row, mean of the rows."""
-    near_zero: Tensor
+    far_below_uniform: Tensor
     """Part of the visible keys whose |w| is less than a hundredth of 1/n, n being the keys that the query sees."""
     empty: Tensor
     """Part of the rows that weigh nothing at all."""
@@ -133,7 +133,7 @@ _UNITS = {
     "sink": "weight on the first key",
     "positive": "sum of weights above zero",
     "negative": "sum of weights below zero",
-    "near_zero": "part of weights near zero",
+    "far_below_uniform": "part of weights below a hundredth of uniform",
     "empty": "part of rows without weight",
     "row_sum": "sum of a row's weights",
 }
@@ -233,7 +233,7 @@ class _Rows:
         # Σ p log p of the shares p = |w| / total, without dividing every weight
         entropy = some.log() - torch.xlogy(size, size).sum(-1) / some
         trace = (w - w.square()).sum(-1)
-        nearly_none = size < (NOTHING_NEAR / self.seen_b1q.clamp(min=1)).to(size)[..., None]
+        far_below = size < (FAR_BELOW / self.seen_b1q.clamp(min=1)).to(size)[..., None]
         return {
             "entropy": self.mean(entropy, weighs),
             "effective_tokens": self.mean(entropy.exp(), weighs),
@@ -243,6 +243,6 @@ class _Rows:
             "sink": self.mean(w.gather(-1, self.first_b1q1.expand(*w.shape[:3], 1))[..., 0]),
             "positive": self.mean(w.clamp(min=0).sum(-1)),
             "negative": self.mean(-w.clamp(max=0).sum(-1)),
-            "near_zero": self.mean_of_keys((nearly_none & self.visible).sum(-1)),
+            "far_below_uniform": self.mean_of_keys((far_below & self.visible).sum(-1)),
             "empty": self.mean(~weighs),
         }

@@ -103,8 +103,8 @@ class DrawnTask(Task):
 
     def finish(self) -> None:
         """Draw the evaluation sets. Raises UserError where a split has no row."""
-        self._scored = {split: self.drawn(SCORED_ROWS, split, "evaluation") for split in ("train", "held-out")}
-        first = self.rows(16, "train", 0, 0)
+        self._scored = {split: self.different_rows(SCORED_ROWS, split, "evaluation") for split in ("train", "held-out")}
+        first = self.split_rows(16, "train", 0, 0)
         said = [rows.tolist() for rows in (first.inputs, first.targets, first.mask)]
         self.content_hash = hash_of(
             self.name, self.options(), self.tokenizer_names(), said, [*map(_told, self._scored.values())]
@@ -114,7 +114,7 @@ class DrawnTask(Task):
         """Give each token's label, in order."""
         return self.token_labels(list(range(self.vocab_size)))
 
-    def rows(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
+    def split_rows(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
         """Draw so many rows of a split. Raises UserError where the split has none."""
         parts: list[Rows] = []
         found = 0
@@ -128,11 +128,11 @@ class DrawnTask(Task):
                 raise self._too_few()
         raise AssertionError
 
-    def drawn(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
+    def different_rows(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
         """Draw so many rows of a split, no two alike, or as many as there are. Raises UserError where it has none."""
         kept: Rows | None = None
         for attempt in range(MOST_DRAWS):
-            more = self.rows(size, split, *purpose, "different", attempt, **at)
+            more = self.split_rows(size, split, *purpose, "different", attempt, **at)
             kept = more if kept is None else Rows.joined([kept, more])
             kept = kept[_first_of_each(self.identity(kept))]
             if len(kept) >= size:
@@ -142,17 +142,16 @@ class DrawnTask(Task):
 
     def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
         """Give drawn rows; those of the held-out split are held out whatever the seed."""
-        return self.rows(size, split, seed, index).batch()
+        return self.split_rows(size, split, seed, index).batch()
 
     def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
         """Give the same rows every time, drawn for evaluation, no two alike."""
-        rows = self._scored[split]
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size].batch()
+        yield from self._scored[split].batches(size)
 
     def probe(self, *, n_rows: int = SCORED_ROWS, **at: int | float | str) -> Probe:
         """Give a held-out set of one difficulty, drawn as `draw` reads it."""
-        return Probe(at, _Pieces(self.drawn(n_rows, "held-out", "probe", *map(str, sorted(at.items())), **at)))
+        rows = self.different_rows(n_rows, "held-out", "probe", *map(str, sorted(at.items())), **at)
+        return Probe(at, rows.batches())
 
     def marks(self) -> Marks | None:
         """Give the held-out set with what stands where, if rows are drawn with that."""
@@ -189,18 +188,6 @@ class DrawnTask(Task):
             f"{self.spec} has too few different rows to hold one in {PARTS} out: make rows longer, or give them more "
             f"tokens."
         )
-
-
-@dataclass(frozen=True)
-class _Pieces:
-    """Rows as batches that can be gone through again."""
-
-    rows: Rows
-    size: int = 64
-
-    def __iter__(self) -> Iterator[Batch]:
-        for start in range(0, len(self.rows), self.size):
-            yield self.rows[start : start + self.size].batch()
 
 
 def beginning(rows: Rows, ends_b: Tensor) -> Tensor:

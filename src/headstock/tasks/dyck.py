@@ -72,7 +72,7 @@ class Dyck(DrawnTask):
     def probes(self) -> Iterator[Probe]:
         """Give for the trained length and twice as many tokens the same rows, scored at each distance that is there."""
         for length in (longer * self.length for longer in LONGER):
-            rows = self.drawn(SCORED_ROWS, "held-out", "probe", length, length=length)
+            rows = self.different_rows(SCORED_ROWS, "held-out", "probe", length, length=length)
             distance_bq = self.distances(rows)
             for name, (least, most) in DISTANCES.items():
                 at = replace(rows, mask=(least <= distance_bq) & (distance_bq <= most))

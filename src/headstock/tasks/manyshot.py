@@ -6,8 +6,8 @@ A class has a prototype of a few features; an item shows each of them, or at tim
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 import torch
@@ -15,14 +15,13 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from headstock.errors import UserError
-from headstock.model.transformer import Transformer
 from headstock.tasks.base import DataCard, Metric
 from headstock.tasks.drawing import draw, draw_different
 from headstock.tasks.drawn import SOLVED_AT, DrawnTask, Rows, is_held_out
 from headstock.tasks.example import in_brackets
 from headstock.tasks.tokenizers import WordTokenizer
-from headstock.training.batch import Batch, Probe
-from headstock.training.evaluation import score
+from headstock.tasks.words import numbered
+from headstock.training.batch import Probe
 
 Order = Literal["random", "alternating", "grouped"]
 """Of shots: any; class 1 2 3 1 2 3 …; class 1 1 2 2 3 3 …, which class is the first being drawn."""
@@ -58,7 +57,7 @@ class ManyShot(DrawnTask):
             raise UserError(f"{classes} classes need {classes} labels or more, not {labels}: choose labels={classes}.")
         self.shots, self.classes, self.item, self.noise = shots, classes, item, noise
         self.features, self.labels = features, labels
-        self.tokenizer = WordTokenizer([*_numbered("f", features), *_numbered("y", labels)])
+        self.tokenizer = WordTokenizer([*numbered("f", features), *numbered("y", labels)])
         self.vocab_size = features + labels
         self.context = shots * (item + 1) + item
         self.finish()
@@ -118,9 +117,9 @@ class ManyShot(DrawnTask):
         held_out = [is_held_out(_in_an_order_of_their_own(shots_bsi[:, :count])) for count in self._probed]
         return ~torch.stack(held_out).any(0)
 
-    def drawn(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
+    def different_rows(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
         """Draw different rows with as many shots of each class, masked to their question alone: what is scored."""
-        return _question_alone(super().drawn(size, split, *purpose, even=True, **at))
+        return _question_alone(super().different_rows(size, split, *purpose, even=True, **at))
 
     def ordered(self, rows: Rows, order: Order, *purpose: str | int) -> Rows:
         """Give the same shots and questions with the shots in another order, decided by `purpose` and a row's place."""
@@ -139,7 +138,7 @@ class ManyShot(DrawnTask):
     def probes(self) -> Iterator[Probe]:
         """Give for a quarter, half and all of the shots the same sets of them in each order, each set in four of it."""
         for shots in self._probed:
-            rows = self.drawn(PROBED_SETS, "held-out", "probe", shots, shots=shots)
+            rows = self.different_rows(PROBED_SETS, "held-out", "probe", shots, shots=shots)
             for order in ORDERS:
                 turns = [self.ordered(rows, order, "probe", turn) for turn in range(TURNS)]
                 yield Probe({"order": order, "shots": shots}, Rows.joined(turns).batches())
@@ -236,61 +235,6 @@ class ManyShot(DrawnTask):
         )
 
 
-@dataclass(frozen=True)
-class OrderAccuracy:
-    """How a model does on the same shots in several orders of a kind. accuracy: float64 (set, order)."""
-
-    accuracy: Tensor
-
-    @property
-    def mean(self) -> float:
-        """Accuracy over all sets and orders."""
-        return float(self.accuracy.mean())
-
-    @property
-    def margins(self) -> Tensor:
-        """Best minus worst order of each set of shots, float64 (set,)."""
-        return self.accuracy.amax(1) - self.accuracy.amin(1)
-
-    @property
-    def margin(self) -> float:
-        """Best minus worst order, mean over the sets."""
-        return float(self.margins.mean())
-
-
-def orders(
-    task: ManyShot, order: Order, *, n_sets: int = 16, n_orders: int = 10, n_questions: int = 32
-) -> Iterator[tuple[int, int, Batch]]:
-    """Give (set, which order, batch) for held-out sets of shots, each in several orders of a kind.
-
-    A batch is one set of shots in one order before `n_questions` questions, (n_questions, context) and masked to them;
-    the questions of a set are the same in all its orders, and the sets in all kinds of order.
-    """
-    asked = [task.rows(n_sets, "held-out", "orders", question=question, even=True) for question in range(n_questions)]
-    for turn in range(n_orders):
-        turned = [task.ordered(rows, order, "orders", turn) for rows in asked]
-        for place in range(n_sets):
-            yield place, turn, Rows.joined([rows[place : place + 1] for rows in turned]).batch()
-
-
-def order_accuracy(
-    model: Transformer, task: ManyShot, *, n_sets: int = 16, n_orders: int = 10, n_questions: int = 32
-) -> Mapping[Order, OrderAccuracy]:
-    """Score a model on held-out shots in orders of each kind: its accuracy, and best minus worst as the paper has it.
-
-    The paper takes one set of shots, ten random orders and a data set's questions: best minus worst accuracy among the
-    orders. Here that is done for each of `n_sets` sets. A model that no order sways has a margin of exactly 0.
-    Source: Ye et al., "Differential Transformer" (2024).
-    """
-    found: dict[Order, OrderAccuracy] = {}
-    for order in ORDERS:
-        accuracy = torch.zeros(n_sets, n_orders, dtype=torch.float64)
-        for place, turn, batch in orders(task, order, n_sets=n_sets, n_orders=n_orders, n_questions=n_questions):
-            accuracy[place, turn] = score(model, [batch])["accuracy"]
-        found[order] = OrderAccuracy(accuracy)
-    return found
-
-
 def _question_alone(rows: Rows) -> Rows:
     mask = torch.zeros_like(rows.mask)
     mask[:, -1] = True
@@ -315,8 +259,3 @@ def _by_luck(right: int, n: int, chance: float) -> float:
 
 def _features(count: int) -> str:
     return f"{count} feature{'s' * (count > 1)}"
-
-
-def _numbered(letter: str, count: int) -> list[str]:
-    digits = len(str(count - 1))
-    return [f"{letter}{number:0{digits}}" for number in range(count)]

@@ -135,9 +135,9 @@ class Needle(DrawnTask):
             for depth in DEPTHS:
                 yield self.probe(length=int(times * self.length), depth=depth)
 
-    def drawn(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
+    def different_rows(self, size: int, split: str, *purpose: str | int, **at: Any) -> Rows:
         """Draw different rows with every needle; where they have a depth, masked to the first question, whose it is."""
-        rows = super().drawn(size, split, *purpose, needles=self.needles, **at)
+        rows = super().different_rows(size, split, *purpose, needles=self.needles, **at)
         if "depth" not in at:
             return rows
         return Rows(rows.inputs, rows.targets, rows.mask & (rows.mask.cumsum(1) == 1), rows.spans)

@@ -7,6 +7,7 @@ from headstock.tasks.base import Metric
 from headstock.tasks.drawn import DrawnTask
 from headstock.tasks.guessing import as_common, commonest
 from headstock.tasks.tokenizers import WordTokenizer
+from headstock.tasks.words import numbered
 
 PAPER = (
     'Poli et al., "Mechanistic Design and Scaling of Hybrid Architectures" (2024), known as MAD: rows of 128 tokens, '
@@ -22,11 +23,7 @@ class Recall(DrawnTask):
         """Make the tokenizer: keys, values, noise."""
         self.vocabulary, self.n_keys = vocabulary, vocabulary // 2
         self.n_values = vocabulary - self.n_keys
-        names = [
-            f"{letter}{number:0{len(str(count - 1))}}"
-            for letter, count in (("k", self.n_keys), ("v", self.n_values), ("x", noise))
-            for number in range(count)
-        ]
+        names = [*numbered("k", self.n_keys), *numbered("v", self.n_values), *numbered("x", noise)]
         self.tokenizer = WordTokenizer(names)
         self.vocab_size = len(names)
 

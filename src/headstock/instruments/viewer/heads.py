@@ -1,4 +1,7 @@
-"""What a head does on one text, in a few numbers."""
+"""What a head does on one text, in a few numbers: of weights that the page has already, with no further pass.
+
+`score_statistics` says more, of many texts.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ class HeadSummary:
     head: int
     effective_tokens: float
     """Mean of exp(entropy) of a row's |weights|, made to sum to 1: over how many keys a query spreads."""
-    first: float
+    sink: float
     """Mean weight on the text's first token: the attention sink (Xiao et al., 2023)."""
     previous: float
     """Mean weight on the token before the query."""
@@ -47,7 +50,7 @@ def _summary(map_qk: Tensor, layer: int, head: int) -> HeadSummary:
         layer,
         head,
         effective_tokens=float(spread.mean()) if len(spread) else 0.0,
-        first=float(rows[:, 0].mean()),
+        sink=float(rows[:, 0].mean()),
         previous=float(map_qk.diagonal(-1).mean()),
         negative=float(rows.clamp(max=0).sum(-1).abs().mean()),
         largest=float(rows[query, key]),

@@ -114,7 +114,7 @@ def _map(one: EncodedMap) -> list[float | bool]:
 
 
 def _head(one: Any) -> list[float | int | None]:
-    summed = (one.effective_tokens, one.first, one.previous, one.negative, one.largest)
+    summed = (one.effective_tokens, one.sink, one.previous, one.negative, one.largest)
     return [*(_short(value) for value in summed), one.largest_query, one.largest_key]
 
 

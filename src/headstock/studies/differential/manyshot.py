@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from headstock.instruments.shot_orders import order_accuracy
 from headstock.pictures.bars import bars
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
@@ -10,7 +11,7 @@ from headstock.studies.differential.paper import ARMS, SETTINGS, SOURCE, VERSION
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 from headstock.studies.writing import capital
-from headstock.tasks.manyshot import ORDERS, ManyShot, order_accuracy
+from headstock.tasks.manyshot import ORDERS, ManyShot
 
 TASKS = {"clean": "manyshot", "noisy": "manyshot,noise=0.1"}
 """Items that show their class's feature always, and nine times in ten."""

@@ -3,8 +3,8 @@
 import math
 from itertools import islice
 
+from headstock.instruments.few_bits import quantisation
 from headstock.instruments.outliers import HIDDEN, LOGITS, activation_outliers
-from headstock.instruments.quality import quantisation
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study

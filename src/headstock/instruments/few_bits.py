@@ -8,10 +8,10 @@ from torch import Tensor
 
 from headstock.errors import UserError, near_name
 from headstock.instruments.losses import token_scores
-from headstock.instruments.means import RowMeans
 from headstock.instruments.passes import each, undisturbed
 from headstock.instruments.quantising import Quantised, kinds_of, quantised
 from headstock.instruments.rounding import Per, refuse_rounding
+from headstock.instruments.row_means import RowMeans
 from headstock.model.transformer import Transformer
 from headstock.pictures.lines import lines
 from headstock.pictures.numbers import count

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headstock.errors import UserError
-from headstock.instruments.quality import quantisation
+from headstock.instruments.few_bits import quantisation
 from headstock.instruments.quantising import quantised
 from headstock.training.batch import Batch
 from headstock.training.evaluation import score
