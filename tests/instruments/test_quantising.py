@@ -168,3 +168,18 @@ def test_what_is_nothing_to_round_is_refused(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(UserError, match=said), quantised(given, bits, of, per=per):
             pass
+
+
+def test_the_trial_pass_is_shown_to_no_function_of_the_users() -> None:
+    model, shapes = Case("", "softmax").model(), []
+    sees = ("blocks.0.hook_resid_pre", lambda x, hook: shapes.append(tuple(x.shape)))
+    with model.hooks([sees]), quantised(model, 4, "activations"):
+        model(some_ids())
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("of", ["weights", "activations"])
+def test_where_there_is_nothing_to_round_that_is_said(of: str) -> None:
+    bare = Case("", "uniform,feedforward=none,value_map=identity,output_map=false").model()
+    with pytest.raises(UserError, match="so there is nothing to quantise"), quantised(bare, 8, of):  # type: ignore[arg-type]
+        pass

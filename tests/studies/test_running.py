@@ -121,6 +121,23 @@ def test_a_measurement_that_is_missing_with_its_weights_is_made_of_a_second_trai
     assert later.notes == result.notes
 
 
+def test_a_second_training_that_was_cut_short_is_ended_before_it_is_measured(
+    toy: Toy, copied: Path, again: Again
+) -> None:
+    forget_weights(copied)
+    (gone,) = copied.glob("cells/crossing-softmax-seed1-*/figures.json")
+    gone.unlink()
+    again()
+    gone.unlink()
+    (whole,) = copied.glob("again/*/result.json")
+    whole.unlink()  # as after a kill between the last save and the evaluation
+    result, trained = again()
+    assert trained == ["softmax 1"]
+    assert result.notes == (
+        "softmax seed 1 was trained a second time, for its weights were gone: it ended with the same loss.",
+    )
+
+
 def test_a_study_that_has_grown_runs_what_is_new_alone(toy: Toy, copied: Path, again: Again) -> None:
     before = written_at(copied)
     grown = replace(
@@ -295,6 +312,24 @@ def test_code_that_fails_in_measuring_is_told_and_tried_again(tmp_path: Path) ->
     run = result.row("row").runs[0]
     assert math.isnan(run.figures["odd"])
     assert run.details == {"list": [1.0, None], "pair": [1, 2]}
+
+
+def refuses(opened: Opened) -> Measured:
+    raise UserError("softmax subtracts no second map: give a differential model.")
+
+
+def test_an_instrument_that_refuses_a_row_costs_that_row_alone(tmp_path: Path) -> None:
+    asked = measures(refuses)
+    asked = replace(asked, rows=(*asked.rows, replace(asked.rows[0], name="other", measure=gives_one)))
+    result = run_study(asked, out=tmp_path / "s")
+    assert [row.runs[0].status for row in result.rows] == ["failed", "finished"]
+    assert "softmax subtracts no second map" in result.judgements[0].why
+    assert (tmp_path / "s" / "README.md").exists()
+
+
+def test_a_study_that_trains_nothing_has_no_steps_to_shorten(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="trains nothing, so it has no steps to shorten: leave out --steps"):
+        run_study(measures(gives_one), steps=3, out=tmp_path / "s")
 
 
 def fails_to_draw(result: StudyResult) -> list[Any]:

@@ -130,6 +130,7 @@ def test_the_example_is_a_sum_with_its_answer_in_brackets() -> None:
     ("spec", "sentence"),
     [
         ("digits=0", "digits must be a whole number of at least 1: got '0'"),
+        ("digits=101", "sums of 101 digits are too many to be counted by carries: choose 100 or less"),
         ("reversed=perhaps", "reversed is 'perhaps': choose true or false"),
     ],
 )
@@ -149,3 +150,10 @@ def test_two_blocks_learn_to_add_two_digits() -> None:
     model = build("softmax", vocab_size=task.vocab_size, context=task.context)
     progress = train(model, task, TrainingConfig(steps=2000, evaluate_every=2000))
     assert progress.curve[-1]["accuracy"] > 0.9
+
+
+def test_the_longest_numbers_still_have_the_carries_that_a_probe_asks_for() -> None:
+    task = tasks.get("addition", digits=100)
+    x_bn, y_bn = task._with_carries(4, 100, "test")  # type: ignore[attr-defined]
+    numbers = [[int("".join(map(str, reversed(row)))) for row in x.tolist()] for x in (x_bn, y_bn)]
+    assert all(sum(both) >= 10**100 and all(digits) for both in zip(*numbers, strict=True) for digits in [both])

@@ -1,7 +1,9 @@
+import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headstock.tasks import drawing
 from headstock.tasks.drawing import draw, draw_different
 
 PURPOSES = st.tuples(st.sampled_from(["train", "held-out"]), st.integers(0, 2**70), st.integers(0, 10**9))
@@ -53,3 +55,20 @@ def test_different_numbers_come_in_every_order_alike() -> None:
     counts = torch.bincount(4 * drawn[:, 0] + drawn[:, 1], minlength=16).view(4, 4)
     assert counts.diagonal().eq(0).all()
     assert (counts + 1000 * torch.eye(4, dtype=torch.int64) - 1000).abs().max() < 120  # of 1,000 expected
+
+
+@given(
+    st.integers(0, 12).flatmap(lambda count: st.tuples(st.just(count), st.integers(count, 30))), st.integers(0, 2**32)
+)
+def test_a_shuffle_too_long_to_write_down_is_the_one_that_is_written_down(sizes: tuple[int, int], seed: int) -> None:
+    count, below = sizes
+    generator = np.random.default_rng(seed)
+    other_rp = np.stack([generator.integers(place, below, 7) for place in range(count)] or [np.empty(7, int)], axis=1)
+    other_rp = other_rp[:, :count]
+    assert (drawing._shuffled_unseen(below, other_rp) == drawing._shuffled(below, other_rp)).all()
+
+
+def test_different_ones_of_very_many_take_hardly_any_memory() -> None:
+    drawn = draw_different(2**60, 1000, 3, "many")
+    assert all(len(set(row)) == 3 for row in drawn.tolist())
+    assert 0.48 * 2**60 < drawn.double().mean() < 0.52 * 2**60

@@ -229,7 +229,7 @@ def test_the_card_says_what_guessing_and_reading_get() -> None:
         ("labels=3", "4 classes need 4 labels or more, not 3: choose labels=4"),
         ("noise=1", "noise must be a share from 0 to 0.9: got '1'"),
         ("noise=-0.1", "noise must be a share from 0 to 0.9"),
-        ("noise=0.9", "best reading of the shots gets .* not clearly above the 25.0% of guessing: choose less noise"),
+        ("noise=0.9", "naive Bayes gets .* by the shots, not clearly above the 25.0% of guessing: choose less noise"),
     ],
 )
 def test_what_cannot_be_is_refused(spec: str, sentence: str) -> None:

@@ -15,6 +15,12 @@ def test_what_is_no_whole_number_is_refused_with_what_was_wanted(value: str | fl
         whole(1)("context", value)
 
 
+def test_a_number_that_is_a_slip_is_refused_before_anything_is_made() -> None:
+    assert whole(1)("length", 1_000_000) == 1_000_000
+    with pytest.raises(UserError, match=r"length must be at most 1,000,000: got '99999999999999999999'"):
+        whole(1)("length", "99999999999999999999")
+
+
 @pytest.mark.parametrize("value", ["0.25", 0.25, ".25"])
 def test_a_share_is_read_from_text_or_number(value: str | float) -> None:
     assert share(0.5)("held_out", value) == 0.25

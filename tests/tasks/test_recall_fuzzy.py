@@ -1,12 +1,14 @@
 from collections import Counter
-from itertools import groupby
+from itertools import groupby, permutations
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstock import tasks
 from headstock.errors import UserError
+from headstock.tasks import recall_fuzzy
 from headstock.tasks.recall_fuzzy import FuzzyRecall
 from tests.tasks.reading import marked, read
 
@@ -127,3 +129,18 @@ def test_what_cannot_be_made_is_refused(spec: str, sentence: str) -> None:
 @pytest.mark.parametrize("spec", ["recall-fuzzy,length=27", "recall-fuzzy,vocabulary=8"])
 def test_the_smallest_sizes_that_are_advised_will_do(spec: str) -> None:
     assert tasks.parse(spec).batch(seed=0, index=0, size=64).mask.any(1).all()
+
+
+@given(st.integers(1, 6), st.data())
+def test_a_motif_is_the_one_that_stands_there_in_its_alphabet(n_tokens: int, data: st.DataObject) -> None:
+    length = data.draw(st.integers(1, n_tokens))
+    every = list(permutations(range(n_tokens), length))
+    found = recall_fuzzy._motifs(torch.arange(len(every))[None], n_tokens, length)
+    assert found[0].tolist() == [list(motif) for motif in every]
+
+
+def test_a_vocabulary_of_any_size_is_drawn_from() -> None:
+    task = tasks.parse("recall-fuzzy,vocabulary=2000")
+    assert task.batch(seed=0, index=0, size=64).inputs.max() > 1500
+    with pytest.raises(UserError, match="keys of 30 different tokens of 50 are more than can be counted"):
+        tasks.parse("recall-fuzzy,vocabulary=100,longest=30,length=300")

@@ -2,12 +2,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headstock import tasks
 from headstock.errors import UserError
+from headstock.tasks import drawn
 
 NOVEL = "It was a dark and stormy night, and the rain fell.\n" * 30
 
@@ -46,6 +49,42 @@ def test_every_task_has_a_whole_card_and_an_example_that_is_in_its_vocabulary(na
     assert task.encode(task.decode(ids)) == ids
     assert len(task.token_labels(ids)) == len(ids)
     assert task.vocab_size == task.tokenizer.vocab_size
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_every_task_refuses_a_split_and_a_size_that_there_is_not(name: str) -> None:
+    task = tasks.get(name)
+    for split in ("test", "Train", "held_out"):
+        with pytest.raises(UserError, match=f"there is no split '{split}'"):
+            task.batch(seed=0, index=0, size=2, split=split)  # type: ignore[arg-type]
+        with pytest.raises(UserError, match=f"there is no split '{split}'"):
+            task.evaluation(split)  # type: ignore[arg-type]
+    for size, said in ((0, "size is 0: give 1 or more"), (-1, "size is -1"), (2.5, "size is 2.5: give a whole number")):
+        with pytest.raises(UserError, match=said):
+            task.batch(seed=0, index=0, size=size)  # type: ignore[arg-type]
+        with pytest.raises(UserError, match=said):
+            task.evaluation(size=size)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match=r"seed is 0\.0: give a whole number"):
+        task.batch(seed=0.0, index=0, size=2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_the_same_number_of_another_type_gives_the_same_batch(name: str) -> None:
+    task = tasks.get(name)
+    expected = task.batch(seed=0, index=3, size=4)
+    for seed, index, size in ((np.int64(0), torch.tensor(3), np.int32(4)), (False, np.uint8(3), torch.tensor(4))):
+        found = task.batch(seed=seed, index=index, size=size)  # type: ignore[arg-type]
+        assert torch.equal(found.inputs, expected.inputs)
+        assert torch.equal(found.targets, expected.targets)
+
+
+def test_more_memory_than_there_is_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(*_: object) -> None:
+        raise MemoryError("Unable to allocate 14.9 GiB")
+
+    monkeypatch.setattr(drawn, "draw", too_much)
+    with pytest.raises(UserError, match=r"needle,.*length=27.* needs more memory than there is: choose smaller"):
+        tasks.parse("needle,length=27,needles=2")
 
 
 def test_values_are_read_as_on_the_command_line() -> None:

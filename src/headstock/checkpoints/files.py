@@ -106,4 +106,7 @@ def read_json(path: Path, what: str) -> Any:
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: it should be {what}.") from None
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} is damaged and cannot be read as {what}: {error}.") from None
+        raise UserError(
+            f"{path} is damaged and cannot be read as {what} ({error}): restore it from a copy, or delete it and "
+            f"run the command again."
+        ) from None

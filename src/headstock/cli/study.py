@@ -63,6 +63,8 @@ def study(
     with results_alone():
         chosen = study_named(name)
     named = None if device is None else device_named(device)
+    if jobs is not None and jobs < 1:
+        raise UserError(f"--jobs is {jobs}: give 1 or more.")
     if dry_run:
         from headstock.studies.forecast import foreseen
 

@@ -62,6 +62,6 @@ def gradients_in_training(model: Transformer, batch: Batch, *, every: int = 100)
     batch: whose gradients they are, always the same, so that steps can be told from batches. Raises UserError for an
     every below 1.
     """
-    if every < 1:
+    if every < 1 or every != int(every):
         raise UserError(f"every={every} divides no step: choose 1 or more.")
     return GradientLog(model, batch, every)

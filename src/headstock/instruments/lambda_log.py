@@ -108,7 +108,7 @@ def lambdas_in_training(
     none. real: as `lambda_values` takes it. every: only at steps that it divides. Does λ go to 0, as readers of Ye et
     al., "Differential Transformer" (2024), asked? Raises UserError as `lambda_values` does, and for every below 1.
     """
-    if every is not None and every < 1:
+    if every is not None and (every < 1 or every != int(every)):
         raise UserError(f"every={every} divides no step: choose 1 or more, or leave it out.")
     now = lambda_values(model, ids, real=real)
     return LambdaLog(model, ids, real, every, at_start=now.by_layer, initial=now.initial)

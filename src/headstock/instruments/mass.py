@@ -188,6 +188,9 @@ def _of_rows(
 
 def _spans(ids: Tensor, queries: Tensor, spans: Mapping[str, Tensor]) -> Tensor:
     """Give the spans and what none of them holds, bool (span, row, time). Raises UserError where they do not fit."""
+    for name, given in {"queries": queries, **spans}.items():
+        if not isinstance(given, Tensor):
+            raise UserError(f"{name} must be a tensor, not {type(given).__name__}: give torch.tensor(...).")
     if queries.shape != ids.shape[:1] or queries.dtype.is_floating_point or queries.dtype == torch.bool:
         raise UserError(
             f"queries are {queries.dtype} of shape {tuple(queries.shape)} for {len(ids)} rows of ids: give each row "

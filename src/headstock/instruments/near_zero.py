@@ -18,6 +18,8 @@ from headstock.pictures.numbers import small
 from headstock.pictures.picture import Picture
 
 EPSILONS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+JUST = 1 - 1e-6
+"""A weight of just ε of its row's sum is not below it, whichever way rounding took it."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class NearZero(MapSizes):
 def near_zero_weights(
     model: Transformer,
     ids: Tensor,
-    epsilons: Sequence[float] = EPSILONS,
+    epsilons: float | Sequence[float] = EPSILONS,
     *,
     real: Tensor | None = None,
     documents: Tensor | None = None,
@@ -115,8 +117,8 @@ def near_zero_weights(
 
     Raises UserError where the mixer has no weights, for ids without a token, and for ε that are not between 0 and 1.
     """
-    asked = tuple(float(epsilon) for epsilon in epsilons)
-    if not asked or not all(0 < epsilon < 1 for epsilon in asked):
+    asked = tuple(epsilons) if isinstance(epsilons, list | tuple) else (epsilons,)
+    if not asked or not all(isinstance(epsilon, int | float) and 0 < epsilon < 1 for epsilon in asked):
         raise UserError(f"ε of {asked} is no part of a row's sum: give numbers between 0 and 1, such as {EPSILONS}.")
     visible = visible_to(model, ids, real, documents)
     found: dict[str, list[dict[str, Tensor]]] = {which: [] for which in ("", "_1", "_2")}
@@ -137,7 +139,7 @@ def near_zero_weights(
     first, second = (MapSizes(**stacked[which]) if which in stacked else None for which in ("_1", "_2"))
     seen_n = visible.expand(len(ids), -1, -1, -1).sum(-1)
     seen_n = seen_n[seen_n >= 2].double().cpu()
-    small_n = torch.stack([(seen_n * (1 / seen_n < epsilon)).sum() for epsilon in asked])
+    small_n = torch.stack([(seen_n * (1 / seen_n < epsilon * JUST)).sum() for epsilon in asked])
     return NearZero(
         **stacked[""],
         epsilons=asked,
@@ -163,7 +165,7 @@ def _sizes(w_bhqk: Tensor, visible_b1qk: Tensor, epsilons: Sequence[float]) -> d
     negative_bhq = -w.clamp(max=0).sum(-1) / total_bhq1[..., 0].where(counted_bhq, 1.0)
     mass_h = negative_bhq.double().masked_fill(~counted_bhq, 0.0).sum((0, 2)) / counted_bhq.sum((0, 2))
     return {
-        "near_zero": torch.stack([part(size < epsilon * total_bhq1) for epsilon in epsilons]),
+        "near_zero": torch.stack([part(size < epsilon * JUST * total_bhq1) for epsilon in epsilons]),
         "zero": part(w == 0),
         "below_zero": part(w < 0),
         "negative_mass": mass_h.cpu(),

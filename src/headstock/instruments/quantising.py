@@ -38,8 +38,8 @@ def quantised(
     logits alone, by absmax: Ye et al., "Differential Transformer" (2024).
 
     Leaving the block, by an exception too, puts back every weight bit for bit; what was changed of them inside is lost.
-    Raises UserError for a mixer that shows no scores, for a model without blocks, and where a linear map of a block is
-    used past what can be rounded, as an LSTM's recurrence is.
+    Raises UserError for a mixer that shows no scores, for a model without blocks, where there is nothing to round,
+    and where a linear map of a block is used past what can be rounded, as an LSTM's recurrence is.
     """
     refuse_rounding(bits, per)
     kinds = kinds_of(of)
@@ -58,7 +58,7 @@ def quantised(
 
 def kinds_of(of: Quantised | Sequence[Quantised]) -> tuple[Quantised, ...]:
     """Give what is to be rounded as a tuple. Raises UserError for what cannot be, and for nothing."""
-    kinds: Sequence[Any] = (of,) if isinstance(of, str) else tuple(of)
+    kinds: Sequence[Any] = tuple(of) if isinstance(of, list | tuple) else (of,)
     if not kinds:
         raise UserError(f"nothing is to be quantised: choose of {', '.join(get_args(Quantised))}.")
     for kind in kinds:
@@ -81,6 +81,7 @@ def score_names(model: Transformer) -> list[str]:
 @contextmanager
 def _parameters_rounded(model: Transformer, bits: int, per: Per) -> Iterator[None]:
     matrices = [parameter for parameter in model.blocks.parameters() if parameter.ndim >= 2]  # a shared one once
+    _refuse_none(len(matrices), "weight matrices")
     before = [parameter.data for parameter in matrices]
     try:
         for parameter in matrices:
@@ -94,6 +95,7 @@ def _parameters_rounded(model: Transformer, bits: int, per: Per) -> Iterator[Non
 @contextmanager
 def _inputs_rounded(model: Transformer, bits: int, per: Per) -> Iterator[None]:
     maps = {name: part for name, part in model.blocks.named_modules() if isinstance(part, nn.Linear)}
+    _refuse_none(len(maps), "linear maps, whose inputs are the activations")
     reads = dict.fromkeys(maps, 0)
 
     def read(name: str, _: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -103,11 +105,16 @@ def _inputs_rounded(model: Transformer, bits: int, per: Per) -> Iterator[None]:
     with ExitStack() as leaving:
         for name, part in maps.items():
             leaving.callback(part.register_forward_pre_hook(partial(read, name)).remove)
-        with undisturbed(model):
+        with undisturbed(model), model.hook_stack.asleep():
             model.hidden(torch.zeros(1, 1, dtype=torch.int64, device=model.embed.weight.device))
         _refuse_passed_over(model, reads)
         yield
         _refuse_passed_over(model, reads)  # as the output map is where hook_result is asked for
+
+
+def _refuse_none(number: int, what: str) -> None:
+    if not number:
+        raise UserError(f"the blocks of this model have no {what}, so there is nothing to quantise.")
 
 
 def _refuse_passed_over(model: Transformer, reads: dict[str, int]) -> None:

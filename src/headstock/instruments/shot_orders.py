@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
 from headstock.model.transformer import Transformer
 from headstock.tasks.drawn import Rows
 from headstock.tasks.manyshot import ORDERS, ManyShot, Order
@@ -58,9 +59,15 @@ def order_accuracy(
     """Score a model on held-out shots in orders of each kind: its accuracy, and best minus worst as the paper has it.
 
     The paper takes one set of shots, ten random orders and a data set's questions: best minus worst accuracy among the
-    orders. Here that is done for each of `n_sets` sets. A model that no order sways has a margin of exactly 0.
+    orders. Here that is done for each of `n_sets` sets. A model that no order sways has a margin of exactly 0. Raises
+    UserError for a count below 1.
     Source: Ye et al., "Differential Transformer" (2024).
     """
+    if not isinstance(task, ManyShot):
+        raise UserError(f"{task.name} has no shots to put in order: give the task manyshot.")
+    for name, count in (("n_sets", n_sets), ("n_orders", n_orders), ("n_questions", n_questions)):
+        if count < 1:
+            raise UserError(f"{name} is {count}: give 1 or more.")
     found: dict[Order, OrderAccuracy] = {}
     for order in ORDERS:
         accuracy = torch.zeros(n_sets, n_orders, dtype=torch.float64)

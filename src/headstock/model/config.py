@@ -137,7 +137,8 @@ class ModelConfig(Settings):
             fits = sorted((n for n in range(1, self.d_model + 1) if self.d_model % n == 0), key=self._far_from_n_heads)
             raise UserError(
                 f"{self.mixer} has {self.n_heads} heads but the width is {self.d_model}: choose a number of heads "
-                f"that divides {self.d_model}, such as {' or '.join(map(str, sorted(fits[:2])))}."
+                f"that divides {self.d_model}, such as {' or '.join(map(str, sorted(fits[:2])))}, or a width that is a "
+                f"multiple of {self.n_heads}."
             )
         if self.n_heads % self.n_kv_heads:
             raise UserError(

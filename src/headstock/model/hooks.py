@@ -7,7 +7,8 @@ what a model is made of: which names there are, its parts say.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -68,6 +69,15 @@ class HookStack:
         """Remove every handle."""
         for handle in self._handles:
             handle.remove()
+
+    @contextmanager
+    def asleep(self) -> Iterator[None]:
+        """Let no function see a pass that is run inside."""
+        waiting, self._handles = self._handles, []
+        try:
+            yield
+        finally:
+            self._handles = waiting
 
     def for_pass(self) -> "PassHooks":
         """Give what one forward pass meets: those that wait now."""

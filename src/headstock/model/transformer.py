@@ -262,6 +262,9 @@ _NUMBERS = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch
 
 def refuse_input(ids_bq: Tensor, real: Tensor | None, documents: Tensor | None) -> None:
     """Raise UserError where ids are no integers (batch, time), or real or documents do not say one thing of each."""
+    for name, given in (("ids", ids_bq), ("real", real), ("documents", documents)):
+        if not isinstance(given, Tensor | None):
+            raise UserError(f"{name} must be a tensor, not {type(given).__name__}: give torch.tensor({name}).")
     if ids_bq.ndim != 2 or ids_bq.dtype not in (torch.int64, torch.int32):
         raise UserError(f"ids are {_described(ids_bq)}: give integers of shape (batch, time).")
     if real is not None and (real.dtype != torch.bool or real.shape != ids_bq.shape):

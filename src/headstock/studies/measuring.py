@@ -71,8 +71,8 @@ def measured(
             if not isinstance(found, Measured):
                 raise TypeError(f"measure gave {type(found).__name__} and not Measured")
             return store.keep(file, found, code_of(row), environment(row, device), note)
-        except UserError:
-            raise
+        except UserError as error:
+            raise MeasuringFailed(f"measuring it failed: {error}") from error
         except (Exception, SystemExit) as error:
             with (store.folder / "workers.log").open("a", encoding="utf-8") as log:
                 traceback.print_exc(file=log)

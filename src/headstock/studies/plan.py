@@ -102,6 +102,8 @@ def make_plan(
             raise UserError(f"{option} is {value}: give {most} or fewer.")
     refuse_device(device)
     plan = StudyPlan(study, budget, seeds, steps, device)
+    if steps is not None and not any(row.variant for row in plan.rows):
+        raise UserError(f"{study.name} trains nothing, so it has no steps to shorten: leave out --steps.")
     for cell in plan.cells(0):
         with told_of(cell.model.mixer):
             mixer_class(cell.model.mixer).check(cell.model)

@@ -21,7 +21,7 @@ def as_markdown(result: StudyResult) -> str:
         _table([head[0], "what it is", *head[1:]], [[row[0], says[row[0]], *row[1:]] for row in rows]),
         write.of_the_rows(result),
         *_listed("", write.failures(result)),
-        *_listed("## Where ours differs, and why", study.remarks),
+        *_listed(f"## {write.remarks_heading(result)}", study.remarks),
         *_listed(f"## {write.chosen_heading(result)}", study.choices),
         "## How it was computed",
         f"```\n{result.command}\n```",

@@ -21,7 +21,7 @@ from headstock.comparison.plan import Cell
 from headstock.comparison.store import LOCK
 from headstock.errors import UserError
 from headstock.studies.base import Measured, Row
-from headstock.studies.plan import StudyPlan
+from headstock.studies.plan import MOST_SEEDS, StudyPlan
 from headstock.studies.runs import with_plain_numbers, without_odd_numbers
 from headstock.training.run import RunResult
 
@@ -101,8 +101,10 @@ class StudyStore:
 
     def weights(self, cell: Cell) -> Path | None:
         """Give the folder that holds a run's model; None where there is none any more."""
-        places = (self.cell_folder(cell), Again(self).cell_folder(cell))
-        return next((place for place in places if (place / WEIGHTS).exists()), None)
+        again = Again(self)
+        if (self.cell_folder(cell) / WEIGHTS).exists():
+            return self.cell_folder(cell)
+        return again.cell_folder(cell) if again.is_over(cell) else None
 
     def figures_file(self, row: Row, seed: int, cell: Cell | None) -> Path:
         """Give where what is measured of a row with a seed is kept."""
@@ -144,8 +146,8 @@ class Again:
         return self.folder / cell.folder_name
 
     def is_over(self, cell: Cell) -> bool:
-        """Say whether a repeated run has its weights."""
-        return (self.cell_folder(cell) / WEIGHTS).exists()
+        """Say whether a repeated run is whole and has its weights."""
+        return all((self.cell_folder(cell) / name).exists() for name in (WEIGHTS, "result.json"))
 
 
 def _copied(there: Path, here: Path) -> None:
@@ -195,4 +197,4 @@ def _in_words(key: str, value: Any) -> str:
 
 def _seeds_of(held: dict[str, Any] | None) -> int:
     seeds = (held or {}).get("seeds", 0)
-    return seeds if isinstance(seeds, int) else 0
+    return min(seeds, MOST_SEEDS) if isinstance(seeds, int) else 0

@@ -23,7 +23,7 @@ def as_text(result: StudyResult) -> str:
         wrapped([" ".join(write.basis(result))]),
         "\n".join([*_aligned(*write.columns_of_rows(result)), wrapped([f"{write.SPREAD_IS}."], GAP)]),
         wrapped(write.failures(result), GAP, GAP * 2),
-        _listed("Where ours differs", study.remarks),
+        _listed(write.remarks_heading(result), study.remarks),
         _listed(write.chosen_heading(result), study.choices),
         wrapped(result.notes),
     ]

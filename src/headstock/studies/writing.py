@@ -40,6 +40,13 @@ def budget(result: StudyResult) -> str:
     return f"{result.budget} budget{steps}, {count(result.seeds, 'seed')}"
 
 
+def remarks_heading(result: StudyResult) -> str:
+    """Head the study's remarks, whose figures are those of its full budget and no other run's."""
+    what = "Where ours differs, and why"
+    whole = result.budget == "full" and result.steps is None
+    return what if whole else f"{what}, as the full budget showed it: its figures, not this run's"
+
+
 def chosen_heading(result: StudyResult) -> str:
     """Head what the study chose itself, which speaks of the full budget."""
     what = "what the document leaves open or two cores forbid"

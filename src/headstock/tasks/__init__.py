@@ -66,4 +66,8 @@ def parse(spec: str) -> "Task":
 @lru_cache(maxsize=8)  # a text task holds its tokens, so old ones are let go
 def _made(entry: Entry, values: tuple[tuple[str, Value], ...], state: Hashable) -> "Task":
     make = getattr(import_module(entry.module), entry.class_name)
-    return cast("Task", make(**dict(values)))
+    try:
+        return cast("Task", make(**dict(values)))
+    except MemoryError:
+        spec = ",".join([entry.name, *(f"{key}={value}" for key, value in values)])
+        raise UserError(f"{spec} needs more memory than there is: choose smaller numbers.") from None

@@ -64,12 +64,12 @@ class Aab(Task):
             mask[:, : length // 2] = False
         return Batch(inputs.contiguous(), targets.contiguous(), mask)
 
-    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
         """Give rows that begin at drawn places; held-out ones are twice as long."""
         which = draw(len(WORD), size, self.name, split, seed, index)
         return _picked(self._rows_of(split), which)
 
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
         """Give the three rows of the split."""
         for start in range(0, len(WORD), size):
             yield _picked(self._rows_of(split), torch.arange(start, min(start + size, len(WORD))))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
 from headstock.tasks.base import DataCard, Metric
 from headstock.tasks.drawing import draw
 from headstock.tasks.drawn import DrawnTask, Rows
@@ -20,6 +21,10 @@ from headstock.tasks.tokenizers import CharTokenizer
 from headstock.training.batch import Probe
 
 PLUS, EQUALS = "+", "="
+
+
+MOST_DIGITS = 100
+"""Pairs of longer numbers are more than float64 tells apart from infinitely many."""
 
 
 class Addition(DrawnTask):
@@ -31,6 +36,10 @@ class Addition(DrawnTask):
 
     def __init__(self, *, digits: int, reversed: str) -> None:
         """Make it; `reversed` is "true" where the answer is written from the ones on."""
+        if digits > MOST_DIGITS:
+            raise UserError(
+                f"sums of {digits} digits are too many to be counted by carries: choose {MOST_DIGITS} or less."
+            )
         self.digits, self.reversed = digits, reversed == "true"
         self.tokenizer = CharTokenizer([*map(str, range(10)), PLUS, EQUALS])
         self.vocab_size = self.tokenizer.vocab_size

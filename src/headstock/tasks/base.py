@@ -2,13 +2,15 @@
 
 import hashlib
 import json
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from torch import Tensor
 
+from headstock.errors import UserError, near_name
 from headstock.tasks.tokenizers import Tokenizer
 from headstock.training.batch import Batch, Probe, Split
 
@@ -96,13 +98,23 @@ class Task(ABC):
         pairs = (f"{key}={value}".replace(",", ",,") for key, value in sorted(self.options().items()))
         return ",".join([self.name, *pairs])
 
-    @abstractmethod
     def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
-        """Give a batch as `BatchSource.batch` promises."""
+        """Give a batch as `BatchSource.batch` promises. Raises UserError for a split or a size that there is not."""
+        _refuse_split(split)
+        return self.make_batch(_whole("seed", seed), _whole("index", index), _whole("size", size, least=1), split)
+
+    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+        """Give the fixed evaluation set as `BatchSource.evaluation` promises. Raises UserError as `batch` does."""
+        _refuse_split(split)
+        return self.make_evaluation(split, _whole("size", size, least=1))
 
     @abstractmethod
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
-        """Give the fixed evaluation set as `BatchSource.evaluation` promises."""
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
+        """Give the batch that `batch` was asked for."""
+
+    @abstractmethod
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
+        """Give the set that `evaluation` was asked for."""
 
     def probes(self) -> Iterator[Probe]:
         """Give a held-out set for each difficulty that the task knows of; none where it knows of none."""
@@ -139,6 +151,22 @@ class Task(ABC):
     @abstractmethod
     def card(self) -> DataCard:
         """Give the data card."""
+
+
+def _refuse_split(split: Split) -> None:
+    if split not in get_args(Split):
+        raise UserError(f"there is no split {split!r}: {near_name(str(split), get_args(Split))}")
+
+
+def _whole(name: str, value: object, least: int | None = None) -> int:
+    """Give a whole number of whatever type as int, so that the same number draws the same rows."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise UserError(f"{name} is {value!r}: give a whole number.") from None
+    if least is not None and number < least:
+        raise UserError(f"{name} is {number}: give {least} or more.")
+    return number
 
 
 def hash_of(*parts: object) -> str:

@@ -87,13 +87,13 @@ class CrossingTask(Task):
         """Give the share held out."""
         return {"held_out": self._held_out_share}
 
-    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
         """Give sentences drawn with repetition; every next word counts."""
         sentences = self._sentences[split]
         rows = sentences[draw(len(sentences), size, self.name, split, seed, index)]
         return _batch(rows, torch.ones(size, self.context, dtype=torch.bool))
 
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
         """Give every scored sentence once; only the noun meant counts."""
         scored = self._scored[split]
         for start in range(0, len(scored), size):

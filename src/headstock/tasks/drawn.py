@@ -22,6 +22,8 @@ from headstock.training.batch import Batch, Probe, Split
 SOLVED_AT = 0.99
 SCORED_ROWS = 256
 """Rows of either evaluation set, where there are so many different ones."""
+FEWEST = 2
+"""Different held-out rows without which a score says nothing."""
 PARTS = 8
 """One row in so many is held out, whichever way its hash falls."""
 MOST_DRAWS = 40
@@ -104,6 +106,8 @@ class DrawnTask(Task):
     def finish(self) -> None:
         """Draw the evaluation sets. Raises UserError where a split has no row."""
         self._scored = {split: self.different_rows(SCORED_ROWS, split, "evaluation") for split in ("train", "held-out")}
+        if self.n_held_out < FEWEST:
+            raise self._too_few()
         first = self.split_rows(16, "train", 0, 0)
         said = [rows.tolist() for rows in (first.inputs, first.targets, first.mask)]
         self.content_hash = hash_of(
@@ -140,11 +144,11 @@ class DrawnTask(Task):
         assert kept is not None
         return kept
 
-    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
         """Give drawn rows; those of the held-out split are held out whatever the seed."""
         return self.split_rows(size, split, seed, index).batch()
 
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
         """Give the same rows every time, drawn for evaluation, no two alike."""
         yield from self._scored[split].batches(size)
 
@@ -177,6 +181,11 @@ class DrawnTask(Task):
     def n_scored(self) -> int:
         """How many targets the held-out set has."""
         return int(self._scored["held-out"].mask.sum())
+
+    @property
+    def n_held_out(self) -> int:
+        """How many rows the held-out set has."""
+        return len(self._scored["held-out"])
 
     def wrong_at_most(self) -> int:
         """Say how many of them may be wrong where the task still counts as solved."""

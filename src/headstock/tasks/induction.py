@@ -75,8 +75,8 @@ class Induction(DrawnTask):
             "row, which is the best that a bag of words allows, counted in the held-out set.",
             solved=f"{self.solved_at:.0%} of the rows, so that at most {self.wrong_at_most()} of {self.n_scored} are "
             "wrong.",
-            held_out="256 rows of the one in eight, by a hash of the whole row, that is never trained on; the probes "
-            f"of {', '.join(map(str, LONGER))} times the length are rows of that rule as well.",
+            held_out=f"{self.n_held_out} rows of the one in eight, by a hash of the whole row, that is never trained "
+            f"on; the probes of {', '.join(map(str, LONGER))} times the length are rows of that rule as well.",
             facts={
                 "vocabulary": f"{self.vocabulary} tokens without meaning, evenly drawn with repetition, and {TRIGGER}",
                 "tokens in a trained row": f"{self.length}",

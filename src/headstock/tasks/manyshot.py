@@ -29,7 +29,7 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 PROBED_SETS = 64
 """Sets of shots that a probe has, each with its question."""
 BY_LUCK = 0.01
-"""The chance of guessing as many right as the best reading does, from which the task cannot be told from guessing."""
+"""The chance of guessing as many right as naive Bayes does, from which the task cannot be told from guessing."""
 TURNS = 4
 """Orders of one kind that a probe puts each of them in."""
 
@@ -62,13 +62,14 @@ class ManyShot(DrawnTask):
         self.context = shots * (item + 1) + item
         self.finish()
         self.best = self._right(self.read(self._scored["held-out"]))
-        """Accuracy of the best reading of the shots, which no model is expected to pass."""
+        """Accuracy of naive Bayes on the shots, a class at a time: what reading them well gets. It leaves out that no
+        two classes share a feature, so that with few features and much noise a little more can be had."""
         self.solved_at = round(SOLVED_AT * self.best, 4)
         chance, n = 1 / classes, len(self._scored["held-out"])
         if noise and _by_luck(round(self.best * n), n, chance) > BY_LUCK:
             raise UserError(
-                f"with noise={noise} the best reading of the shots gets {self.best:.1%} of {n} questions, which is not "
-                f"clearly above the {chance:.1%} of guessing: choose less noise, or items of more features."
+                f"with noise={noise} naive Bayes gets {self.best:.1%} of {n} questions by the shots, not clearly "
+                f"above the {chance:.1%} of guessing: choose less noise, or items of more features."
             )
 
     def options(self) -> dict[str, str | int | float]:
@@ -150,7 +151,7 @@ class ManyShot(DrawnTask):
         return sorted({self.classes * max(1, round(each * part)) for part in (0.25, 0.5, 1.0)})
 
     def read(self, rows: Rows) -> Tensor:
-        """Say each question's label as the best reading of the shots has it: int64 (row,).
+        """Say each question's label as naive Bayes has it by the shots: int64 (row,).
 
         By Bayes' rule, every feature as likely beforehand at each place of a prototype.
         """
@@ -183,7 +184,7 @@ class ManyShot(DrawnTask):
             chance=f"{1 / self.classes:.1%} for one of the row's {self.classes} labels, of which all come as often: "
             f"that of the last shot is right in {last:.1%} of the held-out rows; {1 / self.labels:.1%} for any label.",
             solved=f"{self.solved_at:.1%} of the questions, so that at most {self.wrong_at_most()} of "
-            f"{self.n_scored:,} are wrong: {SOLVED_AT:.0%} of what the best reading of the shots gets, which is "
+            f"{self.n_scored:,} are wrong: {SOLVED_AT:.0%} of what naive Bayes gets by the shots, which is "
             f"{self.best:.1%}{', for noise hides some' if self.best < 1 else ''}.",
             held_out=f"{len(rows)} rows of the one in eight, by a hash of its shots whatever their order, that is "
             "never trained on, neither in another order nor with another question; nor do trained rows begin with the "

@@ -111,8 +111,9 @@ class Mqar(DrawnTask):
             f"every time; {1 / (self.vocab_size - self.n_keys - 1):.1%} for any value at random.",
             solved=f"{self.solved_at:.0%} of the values, so that at most {self.wrong_at_most()} of {self.n_scored:,} "
             "are wrong.",
-            held_out="256 rows of the one in eight, by a hash of it up to the last answer, that is never trained "
-            "on. Every key and every value is in training too; what is new is which belong together, and where.",
+            held_out=f"{self.n_held_out} rows of the one in eight, by a hash of it up to the last answer, that is "
+            "never trained on. Every key and every value is in training too; what is new is which belong together, and "
+            "where.",
             facts={
                 "vocabulary": f"{self.n_keys} keys, {self.vocab_size - self.n_keys - 1} values and {BLANK}",
                 "tokens in a row": f"{self.length}",

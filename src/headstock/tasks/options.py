@@ -38,8 +38,12 @@ class Option:
     """Value → the state of what it names (a file's time and size): a task is made anew when it has changed."""
 
 
+MOST = 1_000_000
+"""The largest whole number: a task of a million tokens in a row, or of so many different ones, is a slip."""
+
+
 def whole(least: int) -> Callable[[str, Value], Value]:
-    """Read a whole number of at least `least`."""
+    """Read a whole number from `least` to a million."""
 
     def read(name: str, value: Value) -> Value:
         wanted = f"{name} must be a whole number of at least {least}: got {value!r}."
@@ -51,6 +55,8 @@ def whole(least: int) -> Callable[[str, Value], Value]:
             raise UserError(wanted) from None
         if number < least:
             raise UserError(wanted)
+        if number > MOST:
+            raise UserError(f"{name} must be at most {MOST:,}: got {value!r}.")
         return number
 
     return read

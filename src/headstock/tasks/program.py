@@ -91,11 +91,11 @@ class ProgramTask(Task):
         """Give the program and its domain."""
         return dict(self._options)
 
-    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
         """Give drawn rows; what counts is every position at which the program has something to say."""
         return self._batch(self._drawn(size, split, seed, index))
 
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
         """Give the same rows every time, drawn for evaluation, no two alike."""
         scored = self._scored[split]
         for start in range(0, len(scored), size):

@@ -5,8 +5,8 @@
 Source: Poli et al., "Mechanistic Design and Scaling of Hybrid Architectures" (2024).
 """
 
+import math
 from collections.abc import Iterator
-from itertools import permutations
 from typing import Any, ClassVar
 
 import torch
@@ -19,6 +19,9 @@ from headstock.tasks.drawn import Rows
 from headstock.tasks.example import in_brackets
 from headstock.tasks.recall import PAPER, Recall
 from headstock.training.batch import Probe
+
+MOST_MOTIFS = 2**61
+"""Sequences of different tokens that a number can stand for."""
 
 
 class FuzzyRecall(Recall):
@@ -43,8 +46,11 @@ class FuzzyRecall(Recall):
         self.length, self.pairs, self.longest = length, pairs, longest
         self.name_tokens(vocabulary, 0)
         self.context = length
-        self._keys = [_motifs(self.n_keys, n, longest) for n in range(1, longest + 1)]
-        self._values = [self.n_keys + _motifs(self.n_values, n, longest) for n in range(1, longest + 1)]
+        if math.perm(max(self.n_keys, self.n_values), longest) > MOST_MOTIFS:
+            raise UserError(
+                f"keys of {longest} different tokens of {self.n_keys} are more than can be counted: choose a smaller "
+                "vocabulary, or a smaller longest."
+            )
         self.finish()
 
     def options(self) -> dict[str, str | int | float]:
@@ -59,8 +65,9 @@ class FuzzyRecall(Recall):
     def draw(self, size: int, *purpose: str | int, **at: Any) -> Rows:
         """Draw rows; `at` may say how long keys and values may be."""
         longest, pairs = at.get("longest", self.longest), self.pairs
-        keys_bpj, key_size_bp = self._drawn(self._keys[:longest], size, *purpose, "keys")
-        values_bpj, value_size_bp = self._drawn(self._values[:longest], size, *purpose, "values")
+        keys_bpj, key_size_bp = self._drawn(self.n_keys, longest, size, *purpose, "keys")
+        values_bpj, value_size_bp = self._drawn(self.n_values, longest, size, *purpose, "values")
+        values_bpj = torch.where(values_bpj < 0, values_bpj, values_bpj + self.n_keys)
         n = self.length // 2 + 1  # a pair has two tokens or more
         pair_bn = draw(pairs, size * n, *purpose, "pairs").view(size, n)
         ends_bn = (key_size_bp + value_size_bp).gather(1, pair_bn).cumsum(1)
@@ -85,19 +92,21 @@ class FuzzyRecall(Recall):
         spans = {"answer": earlier_bq & same_bq, "other pairs": earlier_bq & ~same_bq}
         return Rows(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous(), mask, spans)
 
-    def _drawn(self, motifs: list[Tensor], size: int, *purpose: str | int) -> tuple[Tensor, Tensor]:
-        """Draw motifs for each row's pairs, every size as likely, and give them with their sizes.
+    def _drawn(self, n_tokens: int, longest: int, size: int, *purpose: str | int) -> tuple[Tensor, Tensor]:
+        """Draw a motif of up to `longest` different tokens for each row's pairs, every size as likely, with the sizes.
 
-        The motifs: int64 (row, pair, longest), filled up with −1. Keys of a row are different; values may be alike.
+        The motifs: int64 (row, pair, self.longest), filled up with −1. Keys of a row are different, values need not be.
         """
-        size_bp = draw(len(motifs), size * self.pairs, *purpose, "sizes").view(size, self.pairs)
+        size_bp = draw(longest, size * self.pairs, *purpose, "sizes").view(size, self.pairs)
         drawn = []
-        for number, motifs_mj in enumerate(motifs):
+        for number in range(longest):
+            n_motifs = math.perm(n_tokens, number + 1)
             if purpose[-1] == "keys":
-                which_bp = draw_different(len(motifs_mj), size, self.pairs, *purpose, number)
+                which_bp = draw_different(n_motifs, size, self.pairs, *purpose, number)
             else:
-                which_bp = draw(len(motifs_mj), size * self.pairs, *purpose, number).view(size, self.pairs)
-            drawn.append(motifs_mj[which_bp])
+                which_bp = draw(n_motifs, size * self.pairs, *purpose, number).view(size, self.pairs)
+            motif_bpj = _motifs(which_bp, n_tokens, number + 1)
+            drawn.append(torch.nn.functional.pad(motif_bpj, (0, self.longest - number - 1), value=-1))
         chosen = size_bp[None, :, :, None].expand(1, *drawn[0].shape)
         return torch.stack(drawn).gather(0, chosen)[0], 1 + size_bp
 
@@ -117,7 +126,8 @@ class FuzzyRecall(Recall):
             primary=self.primary,
             chance=self.chance(),
             solved=self.solved(),
-            held_out="256 rows of the one in eight, by a hash of it up to the last answer, that is never trained on.",
+            held_out=f"{self.n_held_out} rows of the one in eight, by a hash of it up to the last "
+            "answer, that is never trained on.",
             facts={
                 "vocabulary": f"{self.n_keys} tokens for keys and {self.n_values} for values",
                 "tokens in a row": f"{self.length}; the last pair may be cut off",
@@ -133,7 +143,14 @@ class FuzzyRecall(Recall):
         )
 
 
-def _motifs(n_tokens: int, length: int, width: int) -> Tensor:
-    """Give every sequence of so many different tokens, int64 (motif, width), filled up with −1."""
-    motifs = torch.tensor(list(permutations(range(n_tokens), length)), dtype=torch.int64)
-    return torch.nn.functional.pad(motifs, (0, width - length), value=-1)
+def _motifs(which_bp: Tensor, n_tokens: int, length: int) -> Tensor:
+    """Give the sequences of so many different tokens that stand there in their alphabet: int64 (row, pair, length)."""
+    taken: list[Tensor] = []
+    for place in range(length):
+        later = math.perm(n_tokens - 1 - place, length - 1 - place)
+        token_bp, which_bp = which_bp // later, which_bp % later  # among those not taken yet
+        if taken:
+            for smaller_bp in torch.stack(taken).sort(0).values:
+                token_bp = token_bp + (smaller_bp <= token_bp)
+        taken.append(token_bp)
+    return torch.stack(taken, dim=-1)

@@ -96,7 +96,8 @@ class NoisyRecall(Recall):
             primary=self.primary,
             chance=self.chance(),
             solved=self.solved(),
-            held_out="256 rows of the one in eight, by a hash of the whole row, that is never trained on.",
+            held_out=f"{self.n_held_out} rows of the one in eight, by a hash of the whole row, that is never "
+            "trained on.",
             facts={
                 "vocabulary": f"{self.n_keys} keys, {self.n_values} values and {self.noise_vocabulary} tokens of "
                 "noise, which are neither",

@@ -66,11 +66,11 @@ class Repeats(Task):
         places = torch.arange(self.context + 1)[None] % periods[:, None]
         return shuffled.gather(1, places), periods
 
-    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
         """Give drawn rows; what counts is every token whose period has begun again before it."""
         return self._batch(*self.rows(size, split, seed, index))
 
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
         """Give the same rows every time, drawn for evaluation."""
         tokens, periods = self.rows(SCORED_ROWS, f"{split} evaluation", 0, 0)
         for start in range(0, SCORED_ROWS, size):

@@ -88,7 +88,8 @@ class SelectiveCopy(DrawnTask):
             "row every time, which is the best that a bag of words allows, counted in the held-out set.",
             solved=f"{self.solved_at:.0%} of the tokens, so that at most {self.wrong_at_most()} of {self.n_scored:,} "
             "are wrong.",
-            held_out="256 rows of the one in eight, by a hash of the whole row, that is never trained on.",
+            held_out=f"{self.n_held_out} rows of the one in eight, by a hash of the whole row, that is never "
+            "trained on.",
             facts={
                 "vocabulary": f"{self.vocabulary} tokens without meaning, evenly drawn with repetition, {BLANK} and "
                 f"{MARKER}",

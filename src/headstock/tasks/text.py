@@ -70,13 +70,13 @@ class TextTask(Task):
         """Give the options; a corpus that is no named one as an absolute path."""
         return dict(self._options)
 
-    def batch(self, *, seed: int, index: int, size: int, split: Split = "train") -> Batch:
+    def make_batch(self, seed: int, index: int, size: int, split: Split) -> Batch:
         """Give windows of `context` tokens at drawn places of one part; every token counts."""
         first, targets = (0, self._train - 1) if split == "train" else (self._train - 1, self._held_out)
         starts = first + draw(targets - self.context + 1, size, self.name, split, seed, index)
         return self._windows(starts, end=first + targets)
 
-    def evaluation(self, split: Split = "held-out", *, size: int = 64) -> Iterator[Batch]:
+    def make_evaluation(self, split: Split, size: int) -> Iterator[Batch]:
         """Give windows side by side; the last one is padded and the padding masked."""
         first, targets = self._scored(split)
         starts = torch.arange(first, first + targets, self.context)

@@ -259,7 +259,8 @@ def _start_or_go_on(
         optimiser.load_state_dict(state["optimiser"])
         return model, optimiser, Progress(**state["progress"])
     except Exception as error:
-        raise UserError(f"{folder / 'state.pt'} is damaged ({error}): delete it to start this run anew.") from None
+        said = f"{type(error).__name__}: {error}"
+        raise UserError(f"{folder / 'state.pt'} is damaged ({said}): delete it to start this run anew.") from None
 
 
 class _Keeper:

@@ -103,6 +103,7 @@ def _rendered(result: StudyResult, *, whole: bool) -> str:
         lines=lines,
         of_the_rows=write.of_the_rows(result),
         failures=write.failures(result),
+        differs=write.remarks_heading(result),
         chosen=write.chosen_heading(result),
         runs=_runs(result),
         own=own,
