@@ -32,8 +32,8 @@ asked by readers of the paper.
 **yes**: the whole interval of ours lies where the claim says. **no**: all of it lies elsewhere. **open**: it reaches
 over the edge, so that nothing is claimed. Intervals of a study hold together 95 times in 100. All arms of the studies
 have RMSNorm and SwiGLU, and RoPE where nothing else is said, are equal in what the claim says, and are paired by seed.
-Equal time is a ratio of steps: 1.11 (version 1) and 1.21 (version 2) times softmax's seconds a step, as
-`python benchmarks/differential.py` measured them on an idle core of an AMD EPYC.
+Equal time is a ratio of steps: 1.11 (version 1) and 1.21 (version 2) times softmax's seconds a step, measured before
+([performance.md](../performance.md#what-a-block-costs-as-the-sequence-grows)).
 """
 
 NOT_HERE = """\

@@ -108,6 +108,9 @@ STUDY = Study(
     figures=("differential_time_1024", "differential2_time_1024", "differential_mixing_1024",
              "differential2_mixing_1024", "differential_memory_1024", "differential2_memory_1024"),
     choices=("One block of width 512 with 8 heads, float32 on a processor; the paper's are GPUs in bfloat16.",
-             "Seeds are repetitions of the measurement."),
+             "Seeds are repetitions of the measurement on one machine."),
+    remarks=("Machines differ more than repetitions: another idle AMD EPYC took 0.99 to 1.04 times softmax's step for "
+             "version 1 and 1.25 for version 2 at 1,024 tokens, where this one took 1.12 and 1.19 "
+             "(docs/performance.md).",),
     pictures=pictures,
 )  # fmt: skip
