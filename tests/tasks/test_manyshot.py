@@ -185,7 +185,7 @@ def test_probes_of_one_number_of_shots_are_the_same_shots_in_each_order() -> Non
         assert said[0] == said[1] == said[2]
 
 
-def test_the_best_reading_is_bayes_rule() -> None:
+def test_the_mark_for_solved_is_naive_bayes() -> None:
     rows = TASK.different_rows(30, "held-out", "test")
     noise, features = 0.2, [f"f{number:02}" for number in range(20)]
 
