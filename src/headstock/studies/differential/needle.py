@@ -7,6 +7,7 @@ from statistics import fmean
 from headstock.instruments.mass import attention_mass
 from headstock.instruments.passes import weights_are
 from headstock.pictures.bars import bars
+from headstock.pictures.numbers import count
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
 from headstock.studies.differential.beside import differences
@@ -57,10 +58,13 @@ def rows() -> Iterator[Row]:
         task = f"needle,length={LENGTH},needles={needles},queries={queries}"
         for place, arm in enumerate(ARMS):
             published = {"accuracy": PUBLISHED[name][place]} if place < 2 else {}
-            yield Row(f"{arm}-{name}", f"{arm}, {needles} needles, {queries} asked", variants[arm], task=task,
+            yield Row(f"{arm}-{name}", f"{arm}, {count(needles, 'needle')}, {queries} asked", variants[arm], task=task,
                       measure=of_needles, published=published)  # fmt: skip
         yield Row(
-            f"floor-{name}", f"one block of a plain average, {needles} needles, {queries} asked", FLOOR, task=task
+            f"floor-{name}",
+            f"one block of a plain average, {count(needles, 'needle')}, {queries} asked",
+            FLOOR,
+            task=task,
         )
 
 
@@ -68,16 +72,21 @@ def claims() -> Iterator[Claim]:
     """Say of each version that it finds more, looks more at the answer and less at noise."""
     for version, called in VERSIONS.items():
         for name, (needles, queries) in HAYSTACKS.items():
-            yield Claim(
-                f"{capital(called)} finds more than softmax with {needles} needles and {queries} asked.",
-                figure(f"{version}-{name}", "accuracy") - figure(f"softmax-{name}", "accuracy"),
-                " against ".join(reversed(PUBLISHED[name])) if version == "differential" else None,
-                "the sign is the claim",
-                at_least=0.0,
-            )
+            more = figure(f"{version}-{name}", "accuracy") - figure(f"softmax-{name}", "accuracy")
+            published = " against ".join(reversed(PUBLISHED[name])) if version == "differential" else None
+            if needles == 1:
+                says = f"{capital(called)} finds a single needle as often as softmax."
+                yield Claim(says, more, published, "a hundredth to either side", at_least=-0.01, at_most=0.01)
+                continue
+            says = f"{capital(called)} finds more than softmax with {needles} needles and {queries} asked."
+            yield Claim(says, more, published, "the sign is the claim", at_least=0.0)
         for span, says, said in (
-            ("answer", "looks more at the answer", ".27–.40 against .03–.09"),
-            ("noise", "looks less at noise", ".01–.02 against .49–.54"),
+            (
+                "answer",
+                "looks more at the answer",
+                "0.27 to 0.40 of its attention against 0.03 to 0.09, or four times and more",
+            ),
+            ("noise", "looks less at noise", "0.01 to 0.02 of its attention against 0.49 to 0.54, or a twentieth"),
         ):
             yield Claim(
                 f"{capital(called)} {says} than softmax, among six needles.",
@@ -141,6 +150,17 @@ STUDY = Study(
     choices=(
         f"Haystacks of {LENGTH // 2} to {LENGTH} tokens, two blocks of width 64, 1,500 steps of 32 rows.",
         "The paper's models were trained on text and read needles as they find them; ours are trained on needles.",
+        "The claim on a single needle said “more” until both found it always; 1.00 each is what was published.",
+    ),
+    remarks=(
+        "Where two needles are asked for both, version 1 finds them with all ten seeds (.99 or more), version 2 with "
+        "five, softmax with one. Naming the row's two numbers gives 75 % there, and softmax is slow to leave that.",
+        "Four and six needles are found by all arms in the end, so that accuracy after 1,500 steps tells little: "
+        "softmax misses one seed of either. Version 1 passes one half after 300 to 500 steps with every seed, softmax "
+        "after 400 to 1,200 (one never), version 2 after 400 to 1,400. That was looked at afterwards.",
+        "The paper's attention is not there: version 1 puts .32 of its absolute weight on the answer where softmax "
+        "puts .46, and .15 on noise where softmax puts .17. Trained on needles, softmax looks at the answer as it is; "
+        "and a difference has weights of either sign, whose absolute weight is spread wider.",
     ),
     pictures=pictures,
 )
