@@ -52,6 +52,17 @@ def test_what_nobody_published_is_upheld_or_not_and_never_reproduced() -> None:
     assert [one.agrees for one in said] == [True, False, None]
 
 
+def test_as_much_with_every_seed_is_not_more() -> None:
+    more = claim(1.0, strict=True)
+    assert band(more) == "above 1"
+    assert judged(more, [1.0, 1.0, 1.0]).verdict == "not decidable"
+    assert "neither side of the edge of the band, above 1" in judged(more, [1.0, 1.0, 1.0]).why
+    assert judged(more, [1.1, 1.1, 1.1]).verdict == "reproduced"
+    assert judged(more, [0.9, 0.9, 0.9]).verdict == "not reproduced"
+    assert judged(claim(1.0), [1.0, 1.0, 1.0]).verdict == "reproduced"
+    assert judged(claim(high=1.0, strict=True), [1.0, 1.0]).verdict == "not decidable"
+
+
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [

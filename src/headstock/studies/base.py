@@ -103,6 +103,8 @@ class Claim:
     divergence_counts: bool = False
     """Whether a run whose loss became no number is an answer, its perplexity and loss infinite; elsewhere such a run
     leaves what is made of it undecided."""
+    strict: bool = False
+    """Whether an end of the band is outside it, as where "more" is claimed and "as much" is not enough."""
 
 
 @dataclass(frozen=True)

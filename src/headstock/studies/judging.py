@@ -71,6 +71,7 @@ class Judgement:
             "because": claim.because,
             "at_least": claim.at_least,
             "at_most": claim.at_most,
+            "strict": claim.strict,
             "unit": claim.unit,
             "full_only": claim.full_only,
             "reads": sorted(map(list, claim.ours.reads())),
@@ -281,6 +282,8 @@ def _deviation(
 
 
 def _verdict(low: float, high: float, claim: Claim) -> Verdict:
+    if claim.strict and low == high and low in (claim.at_least, claim.at_most):
+        return "not decidable"
     if claim.at_least <= low and high <= claim.at_most:
         return "reproduced"
     if high < claim.at_least or low > claim.at_most:
@@ -300,6 +303,8 @@ def _sentence(claim: Claim, low: float, high: float, verdict: Verdict, basis: Ba
         return f"{what} lies inside the band, {band(claim)}."
     if verdict == "not reproduced":
         return f"{what} lies {'below' if high < claim.at_least else 'above'} the band, {band(claim)}."
+    if low == high:
+        return f"{what} is neither side of the edge of the band, {band(claim)}, with any seed."
     more = (
         "seeds of its own would say more than an assumed spread"
         if basis == "assumed spread"
@@ -316,9 +321,9 @@ def band(claim: Claim) -> str:
     if math.isinf(claim.at_least) and math.isinf(claim.at_most):
         return "any number"
     if math.isinf(claim.at_most):
-        return f"at least {_exactly(claim.at_least)}"
+        return f"{'above' if claim.strict else 'at least'} {_exactly(claim.at_least)}"
     if math.isinf(claim.at_least):
-        return f"at most {_exactly(claim.at_most)}"
+        return f"{'below' if claim.strict else 'at most'} {_exactly(claim.at_most)}"
     return f"{_exactly(claim.at_least)} to {_exactly(claim.at_most)}"
 
 

@@ -105,7 +105,7 @@ STUDY = Study(
               unit="points", full_only=True),
         Claim("It is better however short the training.",
               perplexity("one-head") / perplexity("uniform-added-positions"), "14 points",
-              "which is larger is the claim", at_most=1.0),
+              "which is larger is the claim", at_most=1.0, strict=True),
         Claim("The same head in place of the token is 9 points worse.", _below("one-head", "one-head-replacing"), "9",
               "a third on either side", 6.0, 12.0, unit="points", full_only=True),
         Claim("Four heads with an output map are 3 points better.", _below("four-heads", "one-head"), "another 3",

@@ -174,7 +174,7 @@ STUDY = Study(
         Claim("But less than sines and cosines.",
               figure("rope", "perplexity_256") / figure("rope", "perplexity_64")
               / (figure("sinusoidal", "perplexity_256") / figure("sinusoidal", "perplexity_64")),
-              "but gently", "which is larger is the claim", at_most=1.0),
+              "but gently", "which is larger is the claim", at_most=1.0, strict=True),
         Claim("ALiBi gets better.", figure("alibi", "perplexity_256") / figure("alibi", "perplexity_64"),
               "44.95 → 42.49, or 0.945", "four points in a hundred on either side", 0.905, 0.985,
               unit="times"),
@@ -182,7 +182,8 @@ STUDY = Study(
               "a tenth on either side: blocks, steps and batch are ours", 40.5, 49.4, full_only=True),
         Claim("What ALiBi gains is more than what it gains where it sees no farther than in training.",
               figure("alibi", "perplexity_256_window_64") / figure("alibi", "perplexity_256"),
-              "each head goes on doing what it was trained to do", "which is larger is the claim", 1.0),
+              "each head goes on doing what it was trained to do", "which is larger is the claim",
+              at_least=1.0, strict=True),
     ),
     efforts={
         "quick": Effort(4, {"steps": 400, "batch_size": 16, "evaluate_every": 100}, minutes=5),

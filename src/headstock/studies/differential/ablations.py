@@ -40,7 +40,7 @@ def pictures(result: StudyResult) -> list[Picture]:
 
 def _worse(says: str, row: str, than: str, published: str | None) -> Claim:
     return Claim(says, figure(row, "loss") - figure(than, "loss"), published, "the sign is the claim", at_least=0.0,
-                 unit="nats a token")  # fmt: skip
+                 strict=True, unit="nats a token")  # fmt: skip
 
 
 def _alike(says: str, row: str, than: str, published: str | None) -> Claim:

@@ -61,6 +61,7 @@ def claims() -> Iterator[Claim]:
                     f"below zero: the paper's −{GAIN} is of 1.4B parameters, and how much a small model gains is not "
                     f"said.",
                     at_most=0.0,
+                    strict=True,
                     unit="nats a token",
                 )
 

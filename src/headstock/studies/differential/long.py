@@ -87,11 +87,11 @@ STUDY = Study(
                 (figure(version, "loss_late") - figure("softmax", "loss_late"))
                 - (figure(version, "loss_early") - figure("softmax", "loss_early")),
                 "loss falls faster with position" if version == "differential" else None,
-                "the sign is the claim", at_most=0.0, unit="nats a token")
+                "the sign is the claim", at_most=0.0, strict=True, unit="nats a token")
           for version, name in VERSIONS.items()),
         *(Claim(f"{capital(name)} has a lower loss than softmax at {words} the trained length.",
                 figure(version, f"loss_{part}") - figure("softmax", f"loss_{part}"), None,
-                "the sign is the claim", at_most=0.0, unit="nats a token")
+                "the sign is the claim", at_most=0.0, strict=True, unit="nats a token")
           for version, name in VERSIONS.items() for part, words in (("to_256", "twice"), ("to_512", "four times"))),
     ),
     efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=2), "full": Effort(10, minutes=11)},

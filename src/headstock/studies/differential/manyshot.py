@@ -50,6 +50,7 @@ def claims() -> Iterator[Claim]:
                 "5.2 to 21.6 points more" if version == "differential" else None,
                 "the sign is the claim",
                 at_least=0.0,
+                strict=True,
             )
             for order in ("random", "alternating"):
                 transformer, diff = PUBLISHED[order]
@@ -60,6 +61,7 @@ def claims() -> Iterator[Claim]:
                     f"{diff} against {transformer} points" if version == "differential" else None,
                     "the sign is the claim",
                     at_most=0.0,
+                    strict=True,
                 )
 
 
@@ -106,5 +108,11 @@ STUDY = Study(
     figures=("right_random", "margin_random", "margin_alternating", "margin_grouped", "naive_bayes"),
     choices=("Two blocks of width 64 trained on the task itself, 1,500 steps of 32 rows.",
              "Classes mean something within a row alone; the paper's are kinds of English questions."),
+    remarks=("Clean items are labelled rightly by all arms, whatever the order, so that they tell nothing apart: the "
+             "task was meant to be learned, and is.",
+             "Of noisy ones naive Bayes labels .961 rightly, the arms .90 to .92 in the mean. One seed of version 1 "
+             "learned little (.67) and one of softmax less than the rest (.87); without those two seeds every arm has "
+             ".92 and a margin of 1 to 2 points. Models trained on the task itself are hardly swayed by order, where "
+             "the paper's, which read it as they find it, are by 4 to 57 points."),
     pictures=pictures,
 )  # fmt: skip

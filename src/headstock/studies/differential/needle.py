@@ -79,7 +79,7 @@ def claims() -> Iterator[Claim]:
                 yield Claim(says, more, published, "a hundredth to either side", at_least=-0.01, at_most=0.01)
                 continue
             says = f"{capital(called)} finds more than softmax with {needles} needles and {queries} asked."
-            yield Claim(says, more, published, "the sign is the claim", at_least=0.0)
+            yield Claim(says, more, published, "the sign is the claim", at_least=0.0, strict=True)
         for span, says, said in (
             (
                 "answer",
@@ -96,6 +96,7 @@ def claims() -> Iterator[Claim]:
                 at_least=1.0 if span == "answer" else -math.inf,
                 at_most=1.0 if span == "noise" else math.inf,
                 unit="times",
+                strict=True,
             )
 
 

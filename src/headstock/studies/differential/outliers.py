@@ -102,11 +102,11 @@ STUDY = Study(
         *(Claim(f"The largest hidden state of {name} is smaller than softmax's.",
                 figure(version, "hidden_top") / figure("softmax", "hidden_top"),
                 "1688.2 against 3608.6, or 0.47" if version == "differential" else None, "which is larger is the claim",
-                at_most=1.0, unit="times") for version, name in VERSIONS.items()),
+                at_most=1.0, strict=True, unit="times") for version, name in VERSIONS.items()),
         *(Claim(f"Rounding {words} to four bits costs {name} less than softmax.",
                 figure(version, f"{short}_rise_4") - figure("softmax", f"{short}_rise_4"),
                 "with 4 bits as good as softmax with 6 bits" if (version, short) == ("differential", "logits")
-                else None, "the sign is the claim", at_most=0.0, unit="nats a token")
+                else None, "the sign is the claim", at_most=0.0, strict=True, unit="nats a token")
           for version, name in VERSIONS.items()
           for short, words in (("logits", "attention logits"), ("all", "weights and activations"))),
         Claim("Rounding attention logits to four bits costs version 1 no more than six bits cost softmax.",

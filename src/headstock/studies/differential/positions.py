@@ -34,6 +34,7 @@ def claims() -> Iterator[Claim]:
                 "3.062 against 3.087 with 1.4B parameters" if (version, position) == ("differential", "rope") else None,
                 "the sign is the claim",
                 at_most=0.0,
+                strict=True,
                 unit="nats a token",
             )
     for other, words in (("softmax1", "one more in its denominator"), ("sigmoid", "a sigmoid for its softmax"),
@@ -44,6 +45,7 @@ def claims() -> Iterator[Claim]:
             None,
             "the sign is the claim: then the gain is the difference's own",
             at_least=0.0,
+            strict=True,
             unit="nats a token",
         )
 

@@ -144,6 +144,7 @@ def claims() -> Sequence[Claim]:
             "fewer" if arm == "differential" else None,
             "which is larger is the claim",
             at_most=1.0,
+            strict=True,
             unit="times",
         )
         for arm, name in VERSIONS.items()
