@@ -105,7 +105,7 @@ STUDY = Study(
     claims=tuple(claims()),
     efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}, minutes=2), "full": Effort(10, minutes=22)},
     settings={**SETTINGS, "steps": 1500, "batch_size": 32, "lr": 1e-3, "evaluate_every": 250},
-    figures=("right_random", "margin_random", "margin_alternating", "margin_grouped", "naive_bayes"),
+    figures=("accuracy", "right_random", "margin_random", "margin_alternating", "margin_grouped", "naive_bayes"),
     choices=("Two blocks of width 64 trained on the task itself, 1,500 steps of 32 rows.",
              "Classes mean something within a row alone; the paper's are kinds of English questions."),
     remarks=("Clean items are labelled rightly by all arms, whatever the order, so that they tell nothing apart: the "

@@ -15,7 +15,7 @@ from headstock.studies.runs import RowResult
 Course = list[tuple[float, list[float]]]
 """By training step, the values of the seeds."""
 LOG_FROM = 4.0
-"""The largest value over the smallest from which a scale goes by factors."""
+"""The largest value over the smallest from which a scale goes by factors; a share, such as accuracy, never does."""
 
 
 def learning_curves(result: StudyResult, looks: Mapping[str, ArmLook]) -> list[Picture]:
@@ -74,7 +74,7 @@ def _picture(
     if len(ends) == 1:
         said = f"{words} ends at {fixed(ends[low], places)} ({low})"
     values = [value for course in courses.values() for _, found in course for value in found]
-    by_factors = min(values) > 0 and max(values) / min(values) > LOG_FROM
+    by_factors = metric != "accuracy" and min(values) > 0 and max(values) / min(values) > LOG_FROM
     seeds = max(len(found) for course in courses.values() for _, found in course)
     steps = {name: [step for step, _ in course] for name, course in courses.items()}
     bands = {
