@@ -13,14 +13,13 @@ from jinja2 import Template
 from markupsafe import Markup
 
 from headstock.checkpoints.files import write_atomically
-from headstock.pictures import palette
 from headstock.pictures.axes import swatch
 from headstock.pictures.labels import showable
 from headstock.pictures.pages import style, templates
 from headstock.pictures.picture import Picture, Table
 from headstock.studies import writing as write
 from headstock.studies.judging import Judgement, band
-from headstock.studies.report.curves import learning_curves
+from headstock.studies.report.curves import learning_curves, looks_of_rows
 from headstock.studies.report.strips import strip
 from headstock.studies.results import StudyResult
 
@@ -83,7 +82,7 @@ def pictures_of(result: StudyResult) -> tuple[list[Picture], str]:
 
 
 def _rendered(result: StudyResult, *, whole: bool) -> str:
-    looks = palette.looks([(row.name, False) for row in result.rows])
+    looks = looks_of_rows(result)
     head, rows = write.columns_of_rows(result)
     says = {row.name: row.says for row in result.rows}
     learning = learning_curves(result, looks)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from headstock.pictures.labels import without_shared_end
 from headstock.pictures.lines import lines
 from headstock.pictures.numbers import count, fixed
-from headstock.pictures.palette import ArmLook
+from headstock.pictures.palette import ArmLook, looks_by_label
 from headstock.pictures.picture import Picture
 from headstock.pictures.spreads import finite
 from headstock.studies import writing as write
@@ -18,12 +18,27 @@ LOG_FROM = 4.0
 """The largest value over the smallest from which a scale goes by factors; a share, such as accuracy, never does."""
 
 
-def learning_curves(result: StudyResult, looks: Mapping[str, ArmLook]) -> list[Picture]:
-    """Give a picture for each task that rows were trained on, where rows were evaluated more than once."""
+def looks_of_rows(result: StudyResult) -> dict[str, ArmLook]:
+    """Give each row a look; where rows of several tasks are told apart by their task alone, as `softmax-a` and
+    `softmax-b`, they have one."""
+    names = {row.name: row.name for row in result.rows}
+    for rows in _by_task(result).values():
+        names |= without_shared_end([row.name for row in rows])
+    looks = looks_by_label(list(names.values()))
+    return {row: looks[name] for row, name in names.items()}
+
+
+def _by_task(result: StudyResult) -> dict[str, list[RowResult]]:
     by_task: dict[str, list[RowResult]] = {}
     for row in result.rows:
         if row.task:
             by_task.setdefault(row.task, []).append(row)
+    return by_task
+
+
+def learning_curves(result: StudyResult, looks: Mapping[str, ArmLook]) -> list[Picture]:
+    """Give a picture for each task that rows were trained on, where rows were evaluated more than once."""
+    by_task = _by_task(result)
     pictures = []
     for task, rows in by_task.items():
         metric = _metric(result, rows)
