@@ -102,6 +102,7 @@ def test_without_a_name_the_studies_are_listed(headstock: Headstock) -> None:
         (f"{TOY} --seeds 0", "seeds is 0: give 1 or more."),
         (f"{TOY} --steps -1", "steps is -1: give 1 or more."),
         (f"{TOY} --jobs 0", "jobs is 0: give 1 or more."),
+        (f"{TOY} --jobs 0 --dry-run", "jobs is 0: give 1 or more."),
         (f"{TOY} --device gpu", "the device 'gpu' cannot be used"),
         (f"{TOY} --step 3", "has no option --step: did you mean '--steps'?"),
     ],

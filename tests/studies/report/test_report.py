@@ -140,6 +140,13 @@ def test_a_row_with_fewer_seeds_and_its_reason_are_told() -> None:
         assert "uick budget, at most 40 steps, 2 seeds" in said, where
 
 
+def test_remarks_beside_another_run_say_whose_figures_they_are() -> None:
+    for where, said in texts(cases.case("one diverged")).items():
+        assert "as the full budget showed it: its figures, not this run's" in said, where
+    for where, said in texts(cases.case("three seeds")).items():
+        assert "not this run's" not in said, where
+
+
 def test_words_are_text_and_never_markup() -> None:
     page = page_of("nasty words")
     assert "<script" not in page
