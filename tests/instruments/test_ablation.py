@@ -32,7 +32,7 @@ def test_exactly_the_named_head_is_replaced_and_leaving_restores_every_bit(case:
     before = model(ids)
     _, whole = model.run_with_cache(ids, "blocks.0.attn.hook_z")
     z = whole["z", 0]
-    with ablated(model, [(0, 1)], how, reference=ids):
+    with ablated(model, [(0, 1)], how, reference=None if how == "zero" else ids):
         logits, cache = model.run_with_cache(ids, "blocks.0.attn.hook_z")
         assert not torch.equal(logits, before)
     others = [head for head in range(z.shape[2]) if head != 1]
@@ -97,7 +97,7 @@ def test_generating_ablated_is_choosing_from_ablated_logits(how: str) -> None:
         with ablated(model, [(0, 0)], how, reference=ids), pytest.raises(UserError, match="position by position"):
             model.generate(ids, 3)
         return
-    with ablated(model, [(0, 0), (1, 2)], how, reference=ids):
+    with ablated(model, [(0, 0), (1, 2)], how, reference=None if how == "zero" else ids):
         continued, whole = model.generate(ids, 3), ids
         for _ in range(3):
             whole = torch.cat([whole, model(whole)[:, -1:].argmax(-1)], dim=1)
@@ -214,3 +214,14 @@ def test_it_draws_itself() -> None:
     )
     assert picture.draw().title == "Without layer 1, head 1, the loss changes most"
     assert "<svg" in picture._repr_html_()
+
+
+def test_what_has_no_effect_is_refused() -> None:
+    model, ids = Case("", "softmax").model(), some_ids()
+    with pytest.raises(UserError, match="zero takes no values of other text"), ablated(model, [(0, 1)], reference=ids):
+        pass
+    with pytest.raises(UserError, match="seed draws rows for resample, and mean draws none"):
+        ablate_heads(model, [Batch(ids, ids, torch.ones_like(ids, dtype=torch.bool))], how="mean", seed=7)
+    for pair in ((0, 0.5), ("0", "1")):
+        with pytest.raises(UserError, match="names no head: give two whole numbers"), ablated(model, [pair]):  # type: ignore[list-item]
+            pass

@@ -99,3 +99,11 @@ def test_it_draws_one_row_with_its_tokens() -> None:
     for refused in (lambda: lens.draw(3), lambda: lens.draw(labels=["a"]), lambda: lens.draw(first=9)):
         with pytest.raises(UserError, match=r"choose from|one a position"):
             refused()
+
+
+def test_the_target_is_the_next_real_token_of_the_same_document() -> None:
+    model = Case("", "softmax").model()
+    ids, real = torch.tensor([[1, 2, 0, 3, 4]]), torch.tensor([[True, True, False, True, True]])
+    assert logit_lens(model, ids, real=real).targets.tolist() == [[2, 3, -1, 4, -1]]
+    documents = torch.tensor([[0, 1, 0, 1, 0]])
+    assert logit_lens(model, ids, documents=documents).targets.tolist() == [[0, 3, 4, -1, -1]]

@@ -161,3 +161,12 @@ def test_every_mixer_is_scored_or_refused_and_left_as_it_was(case: Case) -> None
 def test_it_draws_itself() -> None:
     assert "A uniform average scores" in found().draw("previous").caption
     assert found()._repr_html_().count("<svg") == 3
+
+
+def test_what_draws_sequences_is_refused_beside_ids_and_where_none_can_be_drawn() -> None:
+    model = Case("", "softmax").model()
+    for option in ({"length": 5}, {"batch": 0}, {"seed": 9}):
+        with pytest.raises(UserError, match="length, batch and seed draw sequences, and ids were given"):
+            head_scores(model, some_ids(), **option)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="no two different tokens can stand twice in a context of 3"):
+        head_scores(Case("", "softmax").model(context=3))

@@ -11,10 +11,14 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from headstock.errors import UserError
+from headstock.instruments.gradients import gradient_norms
 from headstock.instruments.losses import loss_by_position, loss_on_repeats, repeats, token_losses
 from headstock.instruments.row_means import RowMeans
 from headstock.model.transformer import Transformer
 from headstock.training.batch import Batch
+from headstock.training.config import TrainingConfig
+from headstock.training.evaluation import score
+from headstock.training.loop import accumulate_gradients
 from tests.model.cases import VOCAB, Case, every_mixer, some_ids
 
 
@@ -162,3 +166,21 @@ def test_rows_that_say_the_same_over_and_over_are_one_observation_each() -> None
     often.add(100 * values, torch.full((3,), 100))
     assert once.standard_error == pytest.approx(often.standard_error)
     assert once.standard_error == pytest.approx(values.std().item() / math.sqrt(3))
+
+
+@pytest.mark.parametrize("odd", [-100, -1, 60])
+def test_a_target_that_is_no_token_is_refused_where_it_counts_and_passed_over_where_not(odd: int) -> None:
+    model, ids = Case("", "softmax").model(), some_ids()
+    targets, mask = ids.clone(), torch.ones_like(ids, dtype=torch.bool)
+    targets[:, 4:] = odd
+    batch = Batch(ids, targets, mask)
+    for measure in (
+        lambda: loss_by_position(model, [batch]),
+        lambda: score(model, [batch]),
+        lambda: gradient_norms(model, batch),
+        lambda: accumulate_gradients(model, batch, TrainingConfig(steps=1), 0),
+    ):
+        with pytest.raises(UserError, match=f"a target that counts is {odd}, and ids go from 0 to"):
+            measure()
+    mask[:, 4:] = False
+    assert loss_by_position(model, [Batch(ids, targets, mask)]).count.tolist()[:5] == [len(ids)] * 4 + [0]

@@ -138,7 +138,7 @@ def test_the_model_is_left_as_it_was() -> None:
         ({"site": "resid_per"}, "did you mean 'resid_pre'"),
         ({"site": "pattern"}, "nothing that can be patched here"),
         ({"direction": "denoise"}, "did you mean 'denoising'"),
-        ({"metric": (3, 17)}, "there is no 17 from 0 to 16"),
+        ({"metric": (3, 17)}, "there is no answer 17: choose from 0 to 16"),
         ({"metric": (3, [1, 2])}, "one for each of the 3 rows"),
         ({"metric": (3,)}, "two answers"),
         ({"metric": lambda logits: logits}, "one finite number"),

@@ -176,3 +176,10 @@ def test_it_draws_itself_and_refuses_what_is_not_there() -> None:
     with pytest.raises(UserError, match="nothing to draw"):
         alone.draw()
     assert alone._repr_html_() is None  # so that a notebook shows the values, and no traceback
+
+
+def test_one_likeness_is_drawn_by_depth_and_what_there_is_not_is_refused() -> None:
+    found = head_redundancy(Case("", "softmax").model(), some_ids())
+    assert {row[0] for row in found.draw(what="outputs").table.rows} <= {"outputs", ""}
+    with pytest.raises(UserError, match="heads are not compared by 'nonsense'"):
+        found.draw(what="nonsense")

@@ -253,3 +253,17 @@ def test_a_mixer_with_a_forward_of_its_own_lists_no_scores_and_says_its_weights_
     with model.hooks(hook), softmax.hooks(hook):
         for own, ours in zip(model.weights(IDS), softmax.weights(IDS), strict=True):
             torch.testing.assert_close(own, ours)
+
+
+def test_a_copy_that_was_reshaped_in_place_is_refused_too() -> None:
+    model, ids = Case("", "softmax").model(), some_ids()
+
+    def cut(x: Tensor, hook: HookPoint) -> None:
+        x.data = x.data[:1]
+
+    def grown(x: Tensor, hook: HookPoint) -> None:
+        x.unsqueeze_(0)
+
+    for function in (cut, grown):
+        with pytest.raises(UserError, match="the value has"):
+            model.run_with_hooks(ids, [("hook_embed", function)])

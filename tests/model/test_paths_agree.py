@@ -1,5 +1,7 @@
 """Fast = plain, cached = read again, in pieces = whole, padded = single, packed = separate, for every case."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
@@ -238,3 +240,17 @@ def test_a_reading_that_fails_leaves_the_cache_as_it_was(variant: str) -> None:
             model(some_ids(time=5), cache=cache)
         assert cache.length == 8
         close(model(ids[:, 8:], cache=cache), model(ids)[:, 8:], atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", ["softmax", "softmax,n_kv_heads=2", "softmax+rope,window=5", "softmax1", "sink"])
+@pytest.mark.parametrize("broken", ["query", "key"])
+@pytest.mark.parametrize("time", [1, 2, 7, 15, 16, 20])
+def test_a_broken_number_shows_on_every_path_however_short_the_row(variant: str, broken: str, time: int) -> None:
+    model, ids = Case("", variant).model(torch.float32, context=32), some_ids(2, time)
+    with torch.no_grad():
+        getattr(model.blocks[0].mixer, broken).weight[0] = math.nan
+        fast = model(ids).isnan()
+        model.plain = True
+        plain = model(ids).isnan()
+    assert torch.equal(fast, plain)
+    assert plain.any()

@@ -99,14 +99,16 @@ def as_json(value: Any) -> str:
     return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def read_json(path: Path, what: str) -> Any:
-    """Read JSON; raises UserError, naming `what` it should be, where it is missing or damaged."""
+def read_json(path: Path, what: str, otherwise: str = "delete it and run the command again") -> Any:
+    """Read JSON; raises UserError, naming `what` it should be, where it is missing or damaged.
+
+    otherwise: what helps where there is no copy of it.
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: it should be {what}.") from None
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{path} is damaged and cannot be read as {what} ({error}): restore it from a copy, or delete it and "
-            f"run the command again."
+            f"{path} is damaged and cannot be read as {what} ({error}): restore it from a copy, or {otherwise}."
         ) from None

@@ -27,9 +27,9 @@ DEFAULT_LENGTHS = "256,512,1024,2048"
 USUAL = {"d_model": "512", "n_heads": "8"}
 FOLLOWS = {
     "mixer": "every variant begins with its own",
-    "vocab_size": "no token is looked up or foretold; it counts with --fits",
+    "vocab_size": "no token is looked up or foretold; with --fits, --set vocab_size counts",
     "context": "it follows from --lengths",
-    "n_layers": "one block is measured; it counts with --fits",
+    "n_layers": "one block is measured; with --fits, --set n_layers counts",
 }
 WHOLE = {"n_layers": "2", "vocab_size": "256"}
 """What only the model that is to fit has, and its values where none are given."""
@@ -80,7 +80,10 @@ def cost(
     """
     refuse_settings_among(variants)
     tokens = _tokens(lengths)
-    pairs = dict(settings_of(settings))
+    given = settings_of(settings)
+    pairs = dict(given)
+    if len(pairs) < len(given):
+        raise UserError("a setting is given twice: give each key once.")
     whole = {key: pairs.pop(key, WHOLE[key]) for key in WHOLE} if fits is not None else {}
     used = device_named(device)
     if fits is not None and not 0 < fits < 2**40:

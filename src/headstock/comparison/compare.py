@@ -14,7 +14,7 @@ from headstock.comparison.plan import Plan, make_plan
 from headstock.comparison.request import Budget, Match, Request
 from headstock.comparison.results import Comparison
 from headstock.comparison.saved_models import compiled_arm
-from headstock.comparison.store import Store, held, put_aside, refuse_foreign
+from headstock.comparison.store import ANOTHER_FOLDER, Store, held, put_aside, refuse_foreign
 from headstock.comparison.timing import with_equal_time
 from headstock.comparison.tuning import tuned
 from headstock.errors import UserError
@@ -30,7 +30,7 @@ def plan_for(request: Request, folder: Path | None = None) -> Plan:
     if request.match != "time":
         return plan
     if folder is not None and (folder / "plan.json").exists():
-        return _with_steps_of(plan, read_json(folder / "plan.json", "the plan of a comparison"))
+        return _with_steps_of(plan, read_json(folder / "plan.json", "the plan of a comparison", ANOTHER_FOLDER))
     return with_equal_time(plan)
 
 

@@ -22,6 +22,7 @@ from headstock.tasks.base import hash_of
 from headstock.training.run import RunResult
 
 LOCK = ".lock"
+ANOTHER_FOLDER = "choose another folder with --out, or --fresh to put what is there aside"
 LONGEST_SHOWN = 60
 """Letters of a value by which two plans differ; longer ones lose their middle."""
 
@@ -90,7 +91,7 @@ class Store:
         if not path.exists():
             write_json(path, identity)
             return
-        held = read_json(path, "the plan of a comparison")
+        held = read_json(path, "the plan of a comparison", ANOTHER_FOLDER)
         if not isinstance(held, dict):
             raise UserError(f"{path} is not the plan of a comparison: choose another folder with --out.")
         if held != identity:

@@ -60,6 +60,7 @@ def ablated(
     refuse_how(how)
     if how != "zero" and reference is None and chosen:
         raise UserError(f"{how} takes values of other text: give reference=ids, (batch, time).")
+    _refuse_without_effect(how, reference, real, seed)
     if by_position and how != "mean":
         raise UserError(f"by_position says how a mean is taken, and {how} takes none: leave it out.")
     if how == "resample" and real is not None and not bool(real.all()):
@@ -133,6 +134,7 @@ def ablate_heads(
     Raises UserError as `ablated` does, for a mixer without heads, and where nothing counts.
     """
     refuse_how(how)
+    _refuse_without_effect(how, reference, None, seed)
     if not len(model.blocks):
         raise UserError(f"{model.described} has no blocks, so there are no heads to ablate.")
     refuse_without_heads(model)
@@ -157,6 +159,13 @@ def ablate_heads(
     )
     said = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric").replace("_", " ")
     return HeadAblations(change, error, whole.mean, "metric" if said == "<lambda>" else said, how)
+
+
+def _refuse_without_effect(how: How, reference: Tensor | None, real: Tensor | None, seed: int) -> None:
+    if how == "zero" and (reference is not None or real is not None):
+        raise UserError("zero takes no values of other text: leave out reference and real, or choose mean or resample.")
+    if how != "resample" and seed:
+        raise UserError(f"seed draws rows for resample, and {how} draws none: leave it out.")
 
 
 def _measured(model: Transformer, batch: Batch, metric: Literal["loss"] | Metric) -> tuple[Tensor, Tensor]:

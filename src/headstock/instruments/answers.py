@@ -25,9 +25,10 @@ def logit_difference(right: Token, wrong: Token, *, position: Token = -1) -> Cal
             if given.dtype not in (torch.int64, torch.int32) or given.shape not in ((), rows.shape):
                 raise UserError(f"give one {what}, an integer, or one for each of the {len(rows)} rows.")
         vocabulary, time = logits_bqv.shape[2], logits_bqv.shape[1]
-        for given, low, high in ((one, 0, vocabulary), (other, 0, vocabulary), (at, -time, time)):
+        ends = (("answer", one, 0, vocabulary), ("answer", other, 0, vocabulary), ("position", at, -time, time))
+        for what, given, low, high in ends:
             if bool(((given < low) | (given >= high)).any()):
-                raise UserError(f"there is no {given.tolist()} from {low} to {high - 1}: see answers and position.")
+                raise UserError(f"there is no {what} {given.tolist()}: choose from {low} to {high - 1}.")
         return (logits_bqv[rows, at, one] - logits_bqv[rows, at, other]).mean()
 
     return difference

@@ -172,7 +172,10 @@ def _read(model: Transformer, tokens: int | Sequence[int] | Tensor, logits_bv: T
 
 
 def _one_a_row(given: int | Sequence[int] | Tensor, rows: int, low: int, high: int, what: str) -> Tensor:
-    numbers = torch.as_tensor(given)
+    try:
+        numbers = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        raise UserError(f"give one {what}, an integer, or one for each of the {rows} rows, not {given!r}.") from None
     if numbers.dtype not in (torch.int64, torch.int32) or numbers.shape not in ((), (rows,)):
         raise UserError(f"give one {what}, an integer, or one for each of the {rows} rows, not {given}.")
     if numbers.numel() and not (low <= int(numbers.min()) and int(numbers.max()) <= high):

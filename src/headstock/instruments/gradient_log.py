@@ -52,8 +52,9 @@ class GradientLog:
             name="gradient-log",
         )
 
-    def _repr_html_(self) -> str:
-        return self.draw()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        """Give the picture; None, with which a notebook shows the log as text, before the first measurement."""
+        return self.draw()._repr_html_() if self.norms else None
 
 
 def gradients_in_training(model: Transformer, batch: Batch, *, every: int = 100) -> GradientLog:

@@ -13,7 +13,7 @@ from headstock.model.transformer import Block, Transformer
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.training.batch import Batch
-from headstock.training.loss import loss_sum
+from headstock.training.loss import loss_sum, refuse_targets
 
 if TYPE_CHECKING:
     pass
@@ -88,6 +88,7 @@ def gradient_norms(model: Transformer, batch: Batch) -> GradientNorms:
             parameter.requires_grad_(True)
         try:
             x_nm = model.hidden(batch.inputs.to(device))[mask]
+            refuse_targets(batch.targets[batch.mask], model.config.vocab_size)
             loss = loss_sum(model, x_nm, batch.targets.to(device)[mask]) / len(x_nm)
             given = torch.autograd.grad(loss, [*parameters, *(found[name] for name in names)], allow_unused=True)
         finally:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from headstock.errors import UserError
 from headstock.instruments.passes import refuse_nothing, undisturbed
+from headstock.instruments.patterns import places_after
 from headstock.instruments.tables import cells, position_labels, shown_positions
 from headstock.model.attention import wide
 from headstock.model.hook_functions import HookPoint
@@ -95,6 +96,8 @@ def logit_lens(
     Raises UserError for targets of another shape or outside the vocabulary, and for ids without a token.
     """
     refuse_nothing(ids, real, documents)
+    if not (isinstance(top, int) and top >= 1):
+        raise UserError(f"top is {top!r}: keep one token or more.")
     asked = _next_tokens(ids, real, documents) if targets is None else _refused(targets, ids, model.config.vocab_size)
     device = model.embed.weight.device
     ids = ids.to(device)
@@ -110,16 +113,13 @@ def logit_lens(
 
 
 def _next_tokens(ids: Tensor, real: Tensor | None, documents: Tensor | None) -> Tensor:
-    asked = torch.full_like(ids, NO_TARGET, dtype=torch.int64)
-    asked[:, :-1] = ids[:, 1:]
-    if real is not None:
-        asked[:, :-1][~(real[:, 1:] & real[:, :-1])] = NO_TARGET
-    if documents is not None:
-        asked[:, :-1][documents[:, 1:] != documents[:, :-1]] = NO_TARGET
-    return asked
+    places_bq = places_after(ids, real, documents)
+    return ids.cpu().long().gather(1, places_bq.clamp(min=0)).masked_fill(places_bq < 0, NO_TARGET)
 
 
 def _refused(targets: Tensor, ids: Tensor, vocabulary: int) -> Tensor:
+    if not isinstance(targets, Tensor):
+        raise UserError(f"targets must be a tensor, not {type(targets).__name__}: give torch.tensor(targets).")
     if targets.shape != ids.shape or targets.dtype not in (torch.int64, torch.int32):
         raise UserError(
             f"targets are {str(targets.dtype).removeprefix('torch.')} of shape {tuple(targets.shape)}: give an integer "

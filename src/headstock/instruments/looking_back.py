@@ -84,7 +84,7 @@ def head_scores(
     *,
     seed: int = 0,
     length: int | None = None,
-    batch: int = 16,
+    batch: int | None = None,
     real: Tensor | None = None,
     documents: Tensor | None = None,
 ) -> HeadScores:
@@ -102,7 +102,9 @@ def head_scores(
     if ids is None:
         if real is not None or documents is not None:
             raise UserError("real and documents describe ids, but none were given: give ids too.")
-        ids = twice(model, seed, length, batch)
+        ids = twice(model, seed, length, 16 if batch is None else batch)
+    elif length is not None or batch is not None or seed:
+        raise UserError("length, batch and seed draw sequences, and ids were given: leave them out, or leave out ids.")
     device = model.embed.weight.device
     ids = ids.to(device)
     real, documents = (None if x is None else x.to(device) for x in (real, documents))
@@ -123,9 +125,16 @@ def twice(model: Transformer, seed: int = 0, length: int | None = None, batch: i
     Raises UserError where the context is too short for that or the vocabulary too small.
     """
     config = model.config
+    if not isinstance(length, int | None):
+        raise UserError(f"length is {length!r}: give a whole number of tokens.")
     most = min(config.context // 2, config.vocab_size)
     if length is None:
         length = min(most, LONGEST)
+    if most < 2:
+        raise UserError(
+            f"no two different tokens can stand twice in a context of {config.context} over a vocabulary of "
+            f"{config.vocab_size}: give ids."
+        )
     if not 2 <= length <= most:
         raise UserError(
             f"length={length} different tokens cannot stand twice in a context of {config.context} over a vocabulary "

@@ -17,7 +17,7 @@ from headstock.pictures.bars import bars
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.training.batch import Batch
-from headstock.training.loss import CHUNK_NUMBERS
+from headstock.training.loss import CHUNK_NUMBERS, refuse_targets
 
 
 def token_losses(model: Transformer, batch: Batch) -> Tensor:
@@ -33,6 +33,7 @@ def token_scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
     device = model.embed.weight.device
     mask = batch.mask.to(device)
     x_nm, targets_n = model.hidden(batch.inputs.to(device))[mask], batch.targets.to(device)[mask]
+    refuse_targets(batch.targets[batch.mask], model.config.vocab_size)
     rows = max(1, CHUNK_NUMBERS // model.config.vocab_size)
     losses_bq = torch.zeros(batch.mask.shape, dtype=torch.float64)
     right_bq = torch.zeros(batch.mask.shape, dtype=torch.bool)
@@ -175,8 +176,8 @@ def loss_on_repeats(
     if n < 1:
         raise UserError(f"n={n} makes no n-gram: choose 1 for the token alone, 2 for it and the one before it.")
     for gram in but_not:
-        if len(gram) != n:
-            raise UserError(f"but_not holds {tuple(gram)}, which is no {n}-gram: give {n} ids each.")
+        if not isinstance(gram, Sequence) or len(gram) != n:
+            raise UserError(f"but_not holds {gram}, which is no {n}-gram: give {n} ids each.")
     repeated, others, everything = RowMeans(), RowMeans(), RowMeans()
     with undisturbed(model):
         for batch in each(batches):

@@ -94,7 +94,7 @@ def attention_patterns(
     weights: list[Tensor] = []
     look_at_weights(model, ids, lambda w_bhqk, _: weights.append(kept(w_bhqk)), real=real, documents=documents)
     named = _labels(labels, ids)
-    nexts = _places_after(ids, real, documents) if model.config.causal else torch.full_like(ids, -1)
+    nexts = places_after(ids, real, documents) if model.config.causal else torch.full_like(ids, -1)
     predicts = tuple(
         tuple(row[place] if place >= 0 else NOTHING for place in places)
         for row, places in zip(named, nexts.tolist(), strict=True)
@@ -125,9 +125,9 @@ def _labels(given: Sequence[str] | Sequence[Sequence[str]] | None, ids: Tensor) 
     return found
 
 
-def _places_after(ids: Tensor, real: Tensor | None, documents: Tensor | None) -> Tensor:
+def places_after(ids: Tensor, real: Tensor | None, documents: Tensor | None) -> Tensor:
     """Give the place of the next real token of the same document, −1 where there is none."""
-    nexts = torch.full_like(ids, -1, device="cpu")
+    nexts = torch.full_like(ids, -1, dtype=torch.int64, device="cpu")
     for row in range(len(ids)):
         last: dict[int, int] = {}
         for position in range(ids.shape[1] - 1, -1, -1):

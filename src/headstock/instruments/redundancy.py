@@ -62,11 +62,11 @@ class Redundancy:
     def draw(self, layer: int | None = None, what: str | None = None) -> Picture:
         """Draw the mean likeness by layer, or every two heads of one layer, by outputs or as said.
 
-        Raises UserError for a layer that there is not.
+        Raises UserError for a layer or a likeness that there is not.
         """
         if layer is not None:
             return self._drawn_layer(layer, what or ("outputs" if self.cosine is None else "cosine"))
-        shown = self._by_depth()
+        shown = self._by_depth(what)
         if not shown:
             raise UserError("a layer has one head, which is like no other: there is nothing to draw.")
         return lines(
@@ -78,8 +78,8 @@ class Redundancy:
             name="head-redundancy",
         )
 
-    def _by_depth(self) -> dict[str, tuple[list[int], list[float]]]:
-        """Give the means that there are, by what is compared."""
+    def _by_depth(self, what: str | None = None) -> dict[str, tuple[list[int], list[float]]]:
+        """Give the means that there are, by what is compared, or of what is asked for alone."""
         whole = {"cosine of weights": self.cosine, "overlap of weights": self.overlap, "outputs (CKA)": self.outputs}
         alike = {name: self.by_layer(_SHORT[name]) for name, found in whole.items() if found is not None}
         pairs = {
@@ -88,6 +88,8 @@ class Redundancy:
             "two maps: correlation": self.map_correlation,
         }
         alike |= {name: found.nanmean(1) for name, found in pairs.items() if found is not None}
+        if what is not None:
+            alike = {what: self.by_layer(what)}
         depths = list(range(len(self.outputs)))
         return {name: (depths, means.tolist()) for name, means in alike.items() if bool(means.isfinite().any())}
 

@@ -1,5 +1,6 @@
 """What a head's output is replaced by while others are left as they are: zero, a mean, or another row's."""
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, get_args
 
@@ -35,13 +36,16 @@ def chosen_heads(model: Transformer, heads: Iterable[tuple[int, int]]) -> dict[i
     for pair in pairs:
         if not (isinstance(pair, Sequence) and len(pair) == 2):
             raise UserError(f"{pair!r} names no head: give pairs (layer, head), such as [(0, 3)].")
-        layer, head = pair
+        try:
+            layer, head = (operator.index(number) for number in pair)
+        except TypeError:
+            raise UserError(f"{pair!r} names no head: give two whole numbers, layer and head.") from None
         if not (0 <= layer < n_layers and 0 <= head < n_heads):
             raise UserError(
                 f"there is no head {head} in layer {layer}: {model.described} has {n_layers} layers of {n_heads} "
                 f"heads, both counted from 0."
             )
-        chosen.setdefault(int(layer), []).append(int(head))
+        chosen.setdefault(layer, []).append(head)
     return chosen
 
 

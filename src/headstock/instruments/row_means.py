@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
+
 
 def as_numbers(given: Tensor | float) -> Tensor:
     """Give what a metric gave as float64 on the host."""
+    if not isinstance(given, Tensor | int | float):
+        raise UserError(f"the metric gave {type(given).__name__}: let it give a number, or a tensor of them.")
     return torch.as_tensor(given, dtype=None if isinstance(given, Tensor) else torch.float64).detach().double().cpu()
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from headstock.errors import UserError
 from headstock.instruments.passes import kept, look, look_at_weights, refuse_nothing, visible_to
 from headstock.instruments.tables import cells, head_labels, layer_labels
 from headstock.model.transformer import Transformer
@@ -100,7 +101,10 @@ def map_spectrum(
     found: list[Tensor] = []
 
     def values(w_bhqk: Tensor, _: int) -> None:
-        found.append(torch.linalg.svdvals(kept(w_bhqk)))
+        weights = kept(w_bhqk)
+        if not bool(weights.isfinite().all()):
+            raise UserError("a weight is not finite, so its map has no spectrum: look where the model's numbers broke.")
+        found.append(torch.linalg.svdvals(weights))
 
     visible = visible_to(model, ids, real, documents)
     look_at_weights(model, ids, values, real=real, documents=documents)

@@ -15,6 +15,7 @@ from headstock.model.evaluations import note
 from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, VisibleTensor
 from headstock.model.visibility import Visible
 
+KEYS_OF_A_VECTOR = 16
 WINDOWED_BLOCK = 128
 """Queries a fused call where a window hides most keys."""
 
@@ -67,6 +68,7 @@ def fused_attention(
     """
     if visible.is_band and visible.n_queries >= 2 * WINDOWED_BLOCK:
         return _fused_in_window(q_bhqd, k_bhkd, v_bhkd, visible, scale)
+    odd_bhq1 = _odd_numbers(q_bhqd, k_bhkd, visible) if visible.n_keys < KEYS_OF_A_VECTOR else None
     grouped = k_bhkd.shape[1] != q_bhqd.shape[1]
     if grouped and q_bhqd.device.type != "cpu":  # where not every fused kernel reads groups
         k_bhkd, v_bhkd = (shared_by_groups(x, q_bhqd.shape[1]) for x in (k_bhkd, v_bhkd))
@@ -82,7 +84,21 @@ def fused_attention(
     z_bhqd = F.scaled_dot_product_attention(
         q_bhqd, k_bhkd, v_bhkd, attn_mask=mask, is_causal=is_causal, scale=scale, enable_gqa=grouped
     )
-    return z_bhqd[:, :, visible.leading :] if is_causal else z_bhqd
+    z_bhqd = z_bhqd[:, :, visible.leading :] if is_causal else z_bhqd
+    return z_bhqd if odd_bhq1 is None else z_bhqd + odd_bhq1
+
+
+def _odd_numbers(q_bhqd: Queries, k_bhkd: Keys, visible: Visible) -> Tensor | None:
+    """Give what to add to a query's average, (batch, head, query, 1): NaN where its scores are, else 0.
+
+    Among fewer keys than a vector holds, torch's kernel on the CPU (2.13) takes scores that all are NaN for equal ones,
+    and a broken model looks whole. None elsewhere.
+    """
+    if q_bhqd.device.type != "cpu":
+        return None
+    q_bhq1, k_bhk = (q_bhqd.detach() * 0).sum(-1, keepdim=True), (k_bhkd.detach() * 0).sum(-1)
+    k_bhk = k_bhk.repeat_interleave(q_bhqd.shape[1] // k_bhkd.shape[1], dim=1)
+    return q_bhq1 + torch.where(visible.dense, k_bhk[:, :, None], 0.0).sum(-1, keepdim=True).to(q_bhqd.dtype)
 
 
 def _fused_in_window(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, visible: Visible, scale: float | None) -> Tensor:

@@ -37,11 +37,11 @@ def function_applied(function: HookFunction, value: Tensor, point: HookPoint, *,
 
     The function is given a copy, for other names may mean the same memory; where it returns None the model goes on
     with that copy, so that whatever was done to it counts: changes in place, `detach_`, `retain_grad`. Raises
-    UserError for what is no real tensor of the value's shape, where the value is.
+    UserError for what is no real tensor of the value's shape, where the value is, a copy that was reshaped too.
     """
     shown = value.clone() if copies else value
     given = function(shown, point)
-    return shown if given is None else _of_its_shape(given, value, point)
+    return _of_its_shape(shown if given is None else given, value, point)
 
 
 def _of_its_shape(given: object, value: Tensor, point: HookPoint) -> Tensor:

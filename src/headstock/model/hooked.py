@@ -98,6 +98,8 @@ class Hooked(nn.Module):
             return logits, Activations(found, known=self.hook_names())
         if torch.is_inference_mode_enabled():
             raise UserError("there are no gradients in torch.inference_mode(): ask for gradients_of outside it.")
+        if names is not None and not chosen(names, self.hook_names(), self.described):
+            raise UserError("gradients_of has no values to have gradients of: name some.")
         with torch.enable_grad(), self.collecting(names, with_gradients=True) as found:
             logits = self(ids_bq, **reading)
             gradients = _gradients(gradients_of(logits), found)

@@ -156,7 +156,7 @@ class WatchedPass(PassHooks):
             if not value.requires_grad:
                 raise UserError(
                     f"{point.name} has no gradient here, so the function that waits for it would never be called: run "
-                    f"the model with gradients, outside torch.no_grad()."
+                    f"the model outside torch.no_grad(); a value that no trained parameter reaches never has one."
                 )
             # A tensor of its own: where two names mean one tensor, each is to have its own functions.
             value = value.view_as(value)

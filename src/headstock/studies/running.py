@@ -52,7 +52,7 @@ def run_study(
     if jobs is not None and jobs < 1:
         raise UserError(f"jobs is {jobs}: give 1 or more.")
     folder = default_folder(study.name, budget, steps) if out is None else out
-    there = held_plan(folder)
+    there = held_plan(folder, fresh=fresh)
     device = device or str((not fresh and there and there.get("device")) or "cpu")
     plan = make_plan(study, budget, seeds, steps, device)  # refused before anything is put aside or written
     if fresh and folder.exists():

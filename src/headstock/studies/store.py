@@ -18,7 +18,7 @@ from typing import Any
 from headstock.checkpoints.files import is_left_behind, read_json, write_atomically, write_json, written_together
 from headstock.checkpoints.native import load
 from headstock.comparison.plan import Cell
-from headstock.comparison.store import LOCK
+from headstock.comparison.store import ANOTHER_FOLDER, LOCK
 from headstock.errors import UserError
 from headstock.studies.base import Measured, Row
 from headstock.studies.plan import MOST_SEEDS, StudyPlan
@@ -164,8 +164,8 @@ def default_folder(name: str, budget: str, steps: int | None) -> Path:
     return Path("runs") / (f"study-{name}-{budget}" + ("" if steps is None else f"-{steps}-steps"))
 
 
-def held_plan(folder: Path) -> dict[str, Any] | None:
-    """Give the plan that a folder holds; None where there is none.
+def held_plan(folder: Path, *, fresh: bool = False) -> dict[str, Any] | None:
+    """Give the plan that a folder holds; None where there is none, or where it is damaged and is put aside: `fresh`.
 
     Raises UserError where the path is taken by something that is no study, before anything is written there.
     """
@@ -175,7 +175,12 @@ def held_plan(folder: Path) -> dict[str, Any] | None:
         if folder.exists() and not all(path.name == LOCK or is_left_behind(path) for path in folder.iterdir()):
             raise UserError(f"{folder} is not empty and holds no study: choose another folder with --out.")
         return None
-    held = read_json(folder / "plan.json", "the plan of a study")
+    try:
+        held = read_json(folder / "plan.json", "the plan of a study", ANOTHER_FOLDER)
+    except UserError:
+        if fresh:
+            return None
+        raise
     if not (isinstance(held, dict) and "study" in held):
         raise UserError(f"{folder} holds something else than a study: choose another folder with --out.")
     return held

@@ -234,7 +234,10 @@ def load(folder: Path) -> Tokenizer:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise UserError(
+            f"{path} cannot be read ({error.strerror or error}): save the model with its tokenizer, as hs.save(model, "
+            f"folder, tokenizer=...) does."
+        ) from None
     try:
         return _from_json(content)
     except Exception as error:  # the library raises bare Exception for all that is wrong in a file

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 from headstock.model.attention import wide
 from headstock.model.transformer import Transformer
 from headstock.training.batch import Batch, BatchSource, Split
-from headstock.training.loss import CHUNK_NUMBERS
+from headstock.training.loss import CHUNK_NUMBERS, refuse_targets
 
 
 def evaluate(model: Transformer, source: BatchSource, split: Split = "held-out", *, size: int = 64) -> dict[str, float]:
@@ -50,6 +50,7 @@ def _score(model: Transformer, batch: Batch, device: torch.device) -> tuple[Tens
     mask = batch.mask.to(device)
     x_nm = model.hidden(batch.inputs.to(device))[mask]
     targets_n = batch.targets.to(device)[mask]
+    refuse_targets(batch.targets[batch.mask], model.config.vocab_size)
     losses, rights = [], []
     rows = max(1, CHUNK_NUMBERS // model.config.vocab_size)
     for start in range(0, len(x_nm), rows):

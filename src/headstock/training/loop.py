@@ -18,7 +18,7 @@ from headstock.training.agreement import hidden_and_agreement, refuse_penalty
 from headstock.training.batch import Batch, BatchSource
 from headstock.training.config import TrainingConfig
 from headstock.training.evaluation import evaluate
-from headstock.training.loss import loss_sum
+from headstock.training.loss import loss_sum, refuse_targets
 from headstock.training.optimiser import adamw
 
 
@@ -127,7 +127,9 @@ def accumulate_gradients(model: Transformer, batch: Batch, config: TrainingConfi
         piece = slice(start, start + rows)
         mask = batch.mask[piece]
         inputs = batch.inputs[piece].to(device, non_blocking=True)
-        targets = batch.targets[piece][mask].to(device, non_blocking=True)
+        targets = batch.targets[piece][mask]
+        refuse_targets(targets, model.config.vocab_size)
+        targets = targets.to(device, non_blocking=True)
         draws = None
         if any((model.config.dropout_attention, model.config.dropout_residual, model.config.dropout_embedding)):
             draws = DropoutDraws(config.seed, step, range(start, start + len(inputs)), device)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from headstock.errors import UserError
 from headstock.model.attention import wide
 from headstock.model.transformer import Transformer
 
@@ -27,6 +28,17 @@ def loss_sum(model: Transformer, x_nm: Tensor, targets_n: Tensor) -> Tensor:
     weight, bias = (model.embed.weight, None) if model.unembed is None else (model.unembed.weight, model.unembed.bias)
     result: Tensor = _ChunkedLoss.apply(x_nm, weight, bias, targets_n)  # type: ignore[no-untyped-call]
     return result
+
+
+def refuse_targets(targets_n: Tensor, vocab_size: int) -> None:
+    """Raise UserError where a target that counts is no token: torch would leave −100 out, or read past the end."""
+    if targets_n.numel():
+        low, high = (int(end) for end in targets_n.aminmax())
+        if low < 0 or high >= vocab_size:
+            raise UserError(
+                f"a target that counts is {low if low < 0 else high}, and ids go from 0 to {vocab_size - 1}: let the "
+                f"mask be False where there is no target."
+            )
 
 
 class _ChunkedLoss(torch.autograd.Function):

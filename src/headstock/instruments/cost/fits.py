@@ -62,6 +62,9 @@ def longest_that_fits(found: Cost, configs: Mapping[str, ModelConfig], memory_by
     if not memory_bytes > 0:
         raise UserError(f"the memory is {memory_bytes:g} bytes: give more than 0.")
     given = []
+    lacking = [variant.label for variant in found.variants if variant.label not in configs]
+    if lacking:
+        raise UserError(f"configs has no {lacking[0]!r}: give the whole model of every variant that was measured.")
     for variant in found.variants:
         model = _Model(found, configs[variant.label], variant.label)
         for holder in HOLDERS:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from statistics import median, quantiles
 from typing import Any, Literal, get_args
 
+from headstock.errors import UserError, near_name
 from headstock.instruments.cost.picture import drawn_cost
 from headstock.pictures.picture import Picture
 
@@ -107,18 +108,31 @@ class Cost:
     environment: dict[str, str]
 
     def at(self, label: str, length: int, part: Part, step: Pass) -> Measured | None:
-        """Give one measurement; None where it was left out, or the variant has no such part."""
+        """Give one measurement; None where it was left out, or the variant has no such part.
+
+        This and the next two raise UserError for a name that there is not.
+        """
+        self._refuse_unknown(label, part, step)
         asked = (label, length, part, step)
         return next((m for m in self.measured if (m.label, m.length, m.part, m.step) == asked), None)
 
     def of(self, label: str, part: Part, step: Pass) -> list[Measured]:
         """Give the measurements of one pass through one part of a variant, the shortest length first."""
+        self._refuse_unknown(label, part, step)
         return [one for one in self.measured if (one.label, one.part, one.step) == (label, part, step)]
 
     def exponent(self, label: str, part: Part, step: Pass, quantity: Quantity) -> Growth | None:
         """Give one exponent; None where fewer than three lengths were measured, or nothing was held at one."""
+        self._refuse_unknown(label, part, step, quantity)
         asked = (label, part, step, quantity)
         return next((g for g in self.growth if (g.label, g.part, g.step, g.quantity) == asked), None)
+
+    def _refuse_unknown(self, label: str, part: str, step: str, quantity: str = "seconds") -> None:
+        labels = [variant.label for variant in self.variants]
+        known = (("variant", label, labels), ("part", part, PARTS), ("pass", step, PASSES))
+        for what, name, names in (*known, ("quantity", quantity, QUANTITIES)):
+            if name not in names:
+                raise UserError(f"there is no {what} {name!r}: {near_name(str(name), names)}")
 
     def draw(self, quantity: Quantity = "seconds", part: Part = "block", step: Pass = "training") -> Picture:
         """Draw seconds or bytes against length, both axes logarithmic, a line a variant.

@@ -43,7 +43,13 @@ def inspected(
 
     Raises UserError for more than one text, and for an empty one.
     """
-    ids_q = ids if isinstance(ids, Tensor) else torch.tensor(ids, dtype=torch.int64)
+    try:
+        ids_q = ids if isinstance(ids, Tensor) else torch.tensor(ids)
+    except (TypeError, ValueError):
+        raise UserError("ids are no numbers: give a text's tokens, such as tokenizer.encode(text).") from None
+    if ids_q.numel() and ids_q.dtype not in (torch.int64, torch.int32):
+        raise UserError(f"ids are {str(ids_q.dtype).removeprefix('torch.')}: give whole numbers.")
+    ids_q = ids_q.long()
     ids_1q = (ids_q if ids_q.ndim == 2 else ids_q[None]).to(model.embed.weight.device)
     if ids_1q.ndim != 2 or len(ids_1q) != 1 or not ids_1q.shape[1]:
         raise UserError(f"ids have the shape {list(ids_q.shape)}: give one text of one token or more.")
