@@ -252,5 +252,5 @@ def _refuse(values: Sequence[Sequence[float]], row_labels: Sequence[str], column
         raise UserError("a grid needs at least one row and one column: there is nothing to draw.")
     if max(rows, columns) > MOST:
         raise UserError(
-            f"a grid of {rows} × {columns} cells is too fine to be seen: choose at most {MOST} rows and columns."
+            f"a grid of {rows} × {columns} cells is too fine to be seen, {MOST} rows and columns at most: read its values instead."
         )

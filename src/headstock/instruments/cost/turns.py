@@ -13,6 +13,7 @@ from headstock.instruments.cost.subject import Subject, Way
 from headstock.instruments.memory import held_bytes, peak_bytes
 from headstock.model.kernels import kernel_of
 from headstock.model.mixers import told_of
+from headstock.pictures.numbers import count
 
 FEWEST_TURNS, MOST_TURNS = 5, 40
 SHORTEST_SAMPLE = 0.02
@@ -75,7 +76,7 @@ def counted(
     cells: list[Cell] = []
     left_out = []
     for done, length in enumerate(lengths):
-        watch(done, len(lengths), f"memory and kernels at {length:,} tokens")
+        watch(done, len(lengths), f"memory and kernels at {count(length, 'token')}")
         at_length: list[Cell] = []
         for subject in subjects:
             most: dict[int, int] = {}
