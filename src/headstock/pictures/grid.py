@@ -252,5 +252,6 @@ def _refuse(values: Sequence[Sequence[float]], row_labels: Sequence[str], column
         raise UserError("a grid needs at least one row and one column: there is nothing to draw.")
     if max(rows, columns) > MOST:
         raise UserError(
-            f"a grid of {rows} × {columns} cells is too fine to be seen, {MOST} rows and columns at most: read its values instead."
+            f"a grid of {rows} × {columns} cells is too fine to be seen: at most {MOST} rows and columns are drawn, so "
+            f"read its values instead."
         )
