@@ -14,6 +14,8 @@ from headstock.studies.runs import RowResult
 
 Course = list[tuple[float, list[float]]]
 """By training step, the values of the seeds."""
+MOST_BANDS = 12
+"""Rows in one picture whose ranges can still be told apart."""
 LOG_FROM = 4.0
 """The largest value over the smallest from which a scale goes by factors; a share, such as accuracy, never does."""
 
@@ -37,13 +39,13 @@ def _by_task(result: StudyResult) -> dict[str, list[RowResult]]:
 
 
 def learning_curves(result: StudyResult, looks: Mapping[str, ArmLook]) -> list[Picture]:
-    """Give a picture for each task that rows were trained on, where rows were evaluated more than once."""
+    """Give a picture for each task that rows were trained on, where rows were evaluated three times or more."""
     by_task = _by_task(result)
     pictures = []
     for task, rows in by_task.items():
         metric = _metric(result, rows)
         courses = {row.name: course for row in rows if (course := _course(row, metric))}
-        if max((len(course) for course in courses.values()), default=0) > 1:
+        if max((len(course) for course in courses.values()), default=0) > 2:
             short = without_shared_end(list(courses))
             title = _apart(task, by_task) if len(by_task) > 1 else ""
             drawn = {short[name]: course for name, course in courses.items()}
@@ -91,6 +93,7 @@ def _picture(
     values = [value for course in courses.values() for _, found in course for value in found]
     by_factors = metric != "accuracy" and min(values) > 0 and max(values) / min(values) > LOG_FROM
     seeds = max(len(found) for course in courses.values() for _, found in course)
+    banded = seeds > 1 and len(courses) <= MOST_BANDS
     steps = {name: [step for step, _ in course] for name, course in courses.items()}
     bands = {
         name: ([min(found) for _, found in course], [max(found) for _, found in course])
@@ -103,8 +106,8 @@ def _picture(
         title=f"On {title}, {said}" if title else write.capital(said),
         log_y=by_factors,
         zero=False,
-        bands=bands if seeds > 1 else None,
-        band="from the lowest to the highest seed" if seeds > 1 else "",
+        bands=bands if banded else None,
+        band="from the lowest to the highest seed" if banded else "",
         looks={name: looks[name] for name in courses},
         caption=f"Held-out {words} while training" + (f", mean of up to {count(seeds, 'seed')}." if seeds > 1 else "."),
         name=f"Learning, {task}",
