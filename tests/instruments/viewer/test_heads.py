@@ -11,8 +11,8 @@ def test_a_uniform_average_spreads_over_all_that_it_sees():
     (one,) = summaries(torch.tril(torch.ones(1, 5, 5)) / counts[:, None], layer=3)
     assert (one.layer, one.head) == (3, 0)
     assert one.effective_tokens == pytest.approx((2 + 3 + 4 + 5) / 4)
-    assert one.first == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
-    assert one.previous == pytest.approx(one.first)
+    assert one.sink == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
+    assert one.previous == pytest.approx(one.sink)
     assert (one.largest, one.largest_query) == (0.5, 1)
     assert one.negative == 0
 
@@ -23,7 +23,7 @@ def test_a_head_that_looks_one_back_is_seen_to_do_so():
     (one,) = summaries(weights[None], layer=0)
     assert one.previous == 1
     assert one.effective_tokens == pytest.approx(1)
-    assert one.first == pytest.approx(1 / 3)
+    assert one.sink == pytest.approx(1 / 3)
 
 
 def test_signed_weights_spread_by_their_sizes_and_the_largest_keeps_its_sign():
