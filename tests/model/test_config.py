@@ -248,7 +248,7 @@ def test_advice_on_the_number_of_heads_can_be_followed(d_model: int, n_heads: in
 @pytest.mark.parametrize(
     ("variant", "sentence"),
     [
-        ("softmax,n_heads=6", "6 heads but the width is 64: choose a number of heads that divides 64, such as 4 or 8, or a width"),
+        ("softmax,n_heads=6", "6 heads but the width is 64: choose a number of heads that divides 64, such as 4 or 8"),
         ("softmax,n_heads=128", "softmax has 128 heads but the width is 64"),
         ("differential,n_heads=1", "maps of head pairs, but n_heads is 1: choose an even number, such as 2."),
         ("differential,n_heads=3,d_head=4", "but n_heads is 3: choose an even number, such as 2."),
