@@ -75,7 +75,7 @@ STUDY = Study(
         _alike("One λ a pair is as good as one a layer.", "lambda-per-head", "differential", None),
         _alike("Version 2 is as good as version 1.", "differential2", "differential", None),
     ),
-    efforts={"quick": Effort(3, {"steps": 60, "evaluate_every": 60}, minutes=3), "full": Effort(10, minutes=45)},
+    efforts={"quick": Effort(3, {"steps": 60, "evaluate_every": 60}, minutes=1.5), "full": Effort(10, minutes=45)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "bits_per_byte", "parameters"),

@@ -108,7 +108,7 @@ STUDY = Study(
               figure("version-1", "apart") / figure("softmax", "apart"), "no rank collapse",
               "which is larger is the claim", at_least=1.0, strict=True, unit="times"),
     ),
-    efforts={"quick": Effort(4, minutes=1), "full": Effort(20, minutes=3)},
+    efforts={"quick": Effort(4, minutes=0.5), "full": Effort(20, minutes=3)},
     figures=("mean_gradient", "last_over_first", "map_rank", "apart"),
     choices=("Twelve blocks of width 128 with 8 heads, before any step: the paper shows gradients in training.",),
     remarks=("Before training it is the norm of each pair, not the factor, that brings gradients to softmax's size: "

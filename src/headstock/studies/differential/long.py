@@ -94,7 +94,7 @@ STUDY = Study(
                 "the sign is the claim", at_most=0.0, strict=True, unit="nats a token")
           for version, name in VERSIONS.items() for part, words in (("to_256", "twice"), ("to_512", "four times"))),
     ),
-    efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=2), "full": Effort(10, minutes=11)},
+    efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=1), "full": Effort(10, minutes=11)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss_early", "loss_late", "loss_to_256", "loss_to_512"),

@@ -103,7 +103,7 @@ STUDY = Study(
     source=f"{SOURCE}: many-shot in-context learning and its robustness, 3B parameters",
     rows=tuple(rows()),
     claims=tuple(claims()),
-    efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}, minutes=2), "full": Effort(10, minutes=22)},
+    efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}, minutes=1.5), "full": Effort(10, minutes=22)},
     settings={**SETTINGS, "steps": 1500, "batch_size": 32, "lr": 1e-3, "evaluate_every": 250},
     figures=("accuracy", "right_random", "margin_random", "margin_alternating", "margin_grouped", "naive_bayes"),
     choices=("Two blocks of width 64 trained on the task itself, 1,500 steps of 32 rows.",

@@ -114,7 +114,7 @@ STUDY = Study(
                 figure(f"{version}-apart", "map_cosine") - figure(version, "map_cosine"), None,
                 "the sign is the claim", at_most=0.0, strict=True) for version, name in VERSIONS.items()),
     ),
-    efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}, minutes=3), "full": Effort(10, minutes=25)},
+    efforts={"quick": Effort(3, {"steps": 100, "evaluate_every": 100}, minutes=1.5), "full": Effort(10, minutes=25)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("loss", "near_zero", "negative_mass", "outside", "map_cosine", "map_correlation", "lambda"),

@@ -143,7 +143,7 @@ STUDY = Study(
     rows=tuple(rows()),
     claims=tuple(claims()),
     efforts={
-        "quick": Effort(3, {"steps": 100, "evaluate_every": 100}, rows=tuple(f"{arm}-n6r2" for arm in ARMS), minutes=2),
+        "quick": Effort(3, {"steps": 100, "evaluate_every": 100}, rows=tuple(f"{arm}-n6r2" for arm in ARMS), minutes=1),
         "full": Effort(10, minutes=60),
     },
     settings={**SETTINGS, "steps": 1500, "batch_size": 32, "lr": 1e-3, "evaluate_every": 100},

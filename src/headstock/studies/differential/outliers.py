@@ -114,7 +114,7 @@ STUDY = Study(
               "comparable accuracy on HellaSwag", "at most a hundredth of a nat more", at_most=0.01,
               unit="nats a token"),
     ),
-    efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=3), "full": Effort(10, minutes=13)},
+    efforts={"quick": Effort(4, {"steps": 100, "evaluate_every": 100}, minutes=2.5), "full": Effort(10, minutes=13)},
     task=SHAKESPEARE,
     settings={**SETTINGS, **STEPS},
     figures=("logits_top", "logits_kurtosis", "hidden_top", "hidden_kurtosis", "logits_rise_4", "all_rise_4"),

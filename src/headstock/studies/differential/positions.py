@@ -96,7 +96,7 @@ STUDY = Study(
     rows=tuple(rows()),
     claims=tuple(claims()),
     efforts={
-        "quick": Effort(3, {"steps": 40, "evaluate_every": 40}, minutes=5),
+        "quick": Effort(3, {"steps": 40, "evaluate_every": 40}, minutes=2.5),
         "full": Effort(10, {"steps": 250}, minutes=55),
     },
     task=SHAKESPEARE,
