@@ -1,5 +1,6 @@
 """Weights near zero are counted against their row's sum, hidden ones not at all."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -110,3 +111,10 @@ def test_it_draws_itself_and_refuses_what_is_not_there() -> None:
             near_zero_weights(Case("", "softmax").model(), some_ids(), epsilons)
     with pytest.raises(UserError, match="no weights"):
         near_zero_weights(Case("", "lstm").model(), some_ids())
+
+
+@pytest.mark.parametrize(
+    "epsilons", [0.1, (0.1,), np.array([0.1]), np.float32(0.1)], ids=["one", "tuple", "array", "float32"]
+)
+def test_epsilons_may_be_one_number_or_numbers_of_any_kind(epsilons) -> None:
+    assert near_zero_weights(Case("", "softmax").model(), some_ids(), epsilons).near_zero.shape[0] == 1

@@ -106,7 +106,7 @@ def quantisation(
     evaluation mode. Ye et al., "Differential Transformer" (2024), do so for attention logits, 16 to 4 bits. Raises
     UserError as `quantised` does, and where nothing is to be measured.
     """
-    kinds, widths = kinds_of(of), tuple(bits) if isinstance(bits, Sequence) else (bits,)
+    kinds, widths = kinds_of(of), tuple(bits) if isinstance(bits, Iterable) else (bits,)
     for width in widths:
         refuse_rounding(width, per)
     if not widths or len(set(widths)) < len(widths):

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -14,9 +13,6 @@ from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.training.batch import Batch
 from headstock.training.loss import loss_sum, refuse_targets
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Literal, get_args
 
 import torch
@@ -125,7 +126,7 @@ def twice(model: Transformer, seed: int = 0, length: int | None = None, batch: i
     Raises UserError where the context is too short for that or the vocabulary too small.
     """
     config = model.config
-    if not isinstance(length, int | None):
+    if not isinstance(length, Integral | None):
         raise UserError(f"length is {length!r}: give a whole number of tokens.")
     most = min(config.context // 2, config.vocab_size)
     if length is None:

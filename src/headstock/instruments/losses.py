@@ -1,7 +1,7 @@
 """Where in a sequence a model loses: by position, and on what has stood before in the context against the rest."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Sized
 from dataclasses import dataclass
 
 import torch
@@ -176,7 +176,7 @@ def loss_on_repeats(
     if n < 1:
         raise UserError(f"n={n} makes no n-gram: choose 1 for the token alone, 2 for it and the one before it.")
     for gram in but_not:
-        if not isinstance(gram, Sequence) or len(gram) != n:
+        if not isinstance(gram, Sized) or len(gram) != n:
             raise UserError(f"but_not holds {gram}, which is no {n}-gram: give {n} ids each.")
     repeated, others, everything = RowMeans(), RowMeans(), RowMeans()
     with undisturbed(model):

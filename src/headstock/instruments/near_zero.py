@@ -1,8 +1,10 @@
 """Whether weights are really near zero, and how much of them lies below it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -117,8 +119,8 @@ def near_zero_weights(
 
     Raises UserError where the mixer has no weights, for ids without a token, and for ε that are not between 0 and 1.
     """
-    asked = tuple(epsilons) if isinstance(epsilons, list | tuple) else (epsilons,)
-    if not asked or not all(isinstance(epsilon, int | float) and 0 < epsilon < 1 for epsilon in asked):
+    asked: tuple[Any, ...] = tuple(epsilons) if isinstance(epsilons, Iterable) else (epsilons,)
+    if not asked or not all(isinstance(epsilon, Real) and 0 < float(epsilon) < 1 for epsilon in asked):
         raise UserError(f"ε of {asked} is no part of a row's sum: give numbers between 0 and 1, such as {EPSILONS}.")
     visible = visible_to(model, ids, real, documents)
     found: dict[str, list[dict[str, Tensor]]] = {which: [] for which in ("", "_1", "_2")}

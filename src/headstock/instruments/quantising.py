@@ -1,6 +1,6 @@
 """A model run in fewer bits: its attention logits, its weights or its activations rounded inside a `with` block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
@@ -58,7 +58,7 @@ def quantised(
 
 def kinds_of(of: Quantised | Sequence[Quantised]) -> tuple[Quantised, ...]:
     """Give what is to be rounded as a tuple. Raises UserError for what cannot be, and for nothing."""
-    kinds: Sequence[Any] = tuple(of) if isinstance(of, list | tuple) else (of,)
+    kinds: Sequence[Any] = (of,) if isinstance(of, str) or not isinstance(of, Iterable) else tuple(of)
     if not kinds:
         raise UserError(f"nothing is to be quantised: choose of {', '.join(get_args(Quantised))}.")
     for kind in kinds:

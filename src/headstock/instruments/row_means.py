@@ -11,9 +11,11 @@ from headstock.errors import UserError
 
 def as_numbers(given: Tensor | float) -> Tensor:
     """Give what a metric gave as float64 on the host."""
-    if not isinstance(given, Tensor | int | float):
-        raise UserError(f"the metric gave {type(given).__name__}: let it give a number, or a tensor of them.")
-    return torch.as_tensor(given, dtype=None if isinstance(given, Tensor) else torch.float64).detach().double().cpu()
+    try:
+        numbers = torch.as_tensor(given, dtype=None if isinstance(given, Tensor) else torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise UserError(f"the metric gave {type(given).__name__}: let it give a number, or a tensor of them.") from None
+    return numbers.detach().double().cpu()
 
 
 @dataclass
