@@ -16,6 +16,7 @@ from headstock.model.shapes import Keys, Mixed, Queries, Scores, Values, Visible
 from headstock.model.visibility import Visible
 
 KEYS_OF_A_VECTOR = 16
+"""Of float32, as the kernel on the CPU reads them."""
 WINDOWED_BLOCK = 128
 """Queries a fused call where a window hides most keys."""
 
