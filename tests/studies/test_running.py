@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from headstock import tasks
 from headstock.comparison.single import open_model, task_of
 from headstock.errors import UserError
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
 from headstock.studies.figures import figure, perplexity
+from headstock.studies.forecast import foreseen
 from headstock.studies.plan import make_plan
 from headstock.studies.results import StudyResult
 from headstock.studies.running import run_study
@@ -330,6 +332,29 @@ def test_an_instrument_that_refuses_a_row_costs_that_row_alone(tmp_path: Path) -
 def test_a_study_that_trains_nothing_has_no_steps_to_shorten(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="trains nothing, so it has no steps to shorten: leave out --steps"):
         run_study(measures(gives_one), steps=3, out=tmp_path / "s")
+
+
+def losses_of_chance(opened: Opened) -> Measured:
+    assert opened.task is not None
+    assert opened.model is None
+    return Measured({"x": float(len(opened.task.batch(seed=opened.seed, index=0, size=3).inputs))})
+
+
+def test_a_row_that_trains_nothing_measures_on_its_own_task(tmp_path: Path) -> None:
+    asked = measures(losses_of_chance)
+    asked = replace(asked, rows=(replace(asked.rows[0], task="induction,length=4"),))
+    assert run_study(asked, out=tmp_path / "s").row("row").values("x") == {0: 3.0}
+    held = json.loads((tmp_path / "s" / "plan.json").read_text())
+    assert [task["content_hash"] for task in held["tasks"]] == [tasks.parse("induction,length=4").content_hash]
+
+
+def test_a_task_that_is_only_measured_on_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    asked = replace(measures(gives_one), rows=(replace(measures(gives_one).rows[0], task="text,corpus=nowhere"),))
+    with pytest.raises(UserError, match="there is no corpus"):
+        foreseen(asked, "quick", out=tmp_path / "s")
+    with pytest.raises(UserError, match="there is no corpus"):
+        run_study(asked, out=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
 
 
 def fails_to_draw(result: StudyResult) -> list[Any]:

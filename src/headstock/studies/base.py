@@ -31,11 +31,11 @@ class Opened:
     model: Transformer | None = None
     """Trained, in evaluation mode; None for a row that trains nothing."""
     task: Task | None = None
-    """What it was trained on."""
+    """What it was trained on, or the row's own task where it trains nothing."""
 
     @property
     def trained(self) -> tuple[Transformer, Task]:
-        """Give the model and its task, for a row that has them."""
+        """Give the model and its task, for a row that has them both."""
         assert self.model is not None
         assert self.task is not None
         return self.model, self.task
@@ -66,7 +66,7 @@ class Row:
     variant: str = ""
     """As the variant grammar writes it; empty where nothing is trained."""
     task: str = ""
-    """As `tasks.parse` reads it; the study's where empty."""
+    """As `tasks.parse` reads it; the study's where empty and something is trained."""
     settings: Settings = field(default_factory=dict)
     """Beside those of the study and of the budget, which they come before; a variant's own keys come before them."""
     measure: Callable[[Opened], Measured] | None = None

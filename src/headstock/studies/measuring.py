@@ -23,6 +23,7 @@ from headstock.studies.base import Budget, Measured, Opened, Row, Study
 from headstock.studies.cells import StudyCell
 from headstock.studies.runs import TRAINED
 from headstock.studies.store import Kept, StudyStore
+from headstock.tasks import parse
 from headstock.training.loop import threads_set_to
 from headstock.training.run import RunResult, processor_name
 
@@ -64,6 +65,8 @@ def measured(
         if place is None:
             raise UserError(f"{store.cell_folder(cell)} has no weights any more, so nothing can be measured of them.")
         model, task, note = load(place, device=cell.device), cell.task, _note(place, cell, store)
+    elif row.task:
+        task = parse(row.task)
     device = cell.device if cell is not None else "cpu"
     with threads_set_to(torch.get_num_threads() if row.threads is None else row.threads):
         try:

@@ -17,6 +17,8 @@ from headstock.studies.base import Budget, Row, Study
 from headstock.studies.cells import StudyCell, cell_of
 from headstock.studies.figures import Ours
 from headstock.studies.runs import TRAINED, with_plain_numbers
+from headstock.tasks import parse
+from headstock.tasks.base import Task
 from headstock.training.agreement import refuse_penalty
 from headstock.training.config import TrainingConfig
 
@@ -54,13 +56,18 @@ class StudyPlan:
         """Give the trainings of a seed, in the order of the rows."""
         return [self.cell(row, seed) for row in self.rows if row.variant]
 
+    def tasks(self) -> list[Task]:
+        """Give the tasks of all rows, in their order; UserError for one that cannot be used here."""
+        measured = [parse(row.task) for row in self.rows if row.task and not row.variant]
+        return [*(cell.task for cell in self.cells(0)), *measured]
+
     def identity(self) -> dict[str, Any]:
         """Say what a folder must hold to be gone on with; rows, claims and seeds may come and go."""
         return {"study": self.study.name, "budget": self.budget, "steps": self.steps, "device": self.device}
 
     def described(self, seeds: int) -> dict[str, Any]:
         """Say all that is asked, with so many seeds, in JSON's terms."""
-        tasks = {cell.task.spec: cell.task.content_hash for cell in self.cells(0)}
+        tasks = {task.spec: task.content_hash for task in self.tasks()}
         said = {
             "headstock": __version__,
             **self.identity(),
@@ -111,6 +118,7 @@ def make_plan(
                 refuse_bidirectional(cell.model)
             refuse_penalty(cell.model, cell.training)
             sizes(cell.model)  # builds it, and holds what it says it trains against what it does train
+    plan.tasks()
     return plan
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from headstock.errors import UserError
 from headstock.instruments.cost import PARTS, PASSES, Part, Pass, expected_bytes
 from headstock.instruments.cost.subject import Subject
 from headstock.instruments.memory import peak_bytes
@@ -98,3 +99,9 @@ def test_a_table_counts_the_gradient_of_its_places() -> None:
     long, short = (config_of("table", **{**SIZES, "context": n}) for n in (4096, 512))
     difference = expected_bytes(long, 64, "mixing", "training") - expected_bytes(short, 64, "mixing", "training")
     assert difference == pytest.approx(4 * 4 * (4096**2 - 512**2), rel=0.05)
+
+
+@pytest.mark.parametrize(("part", "step"), [("blok", "forward"), ("mixing", "backward")])
+def test_an_unknown_part_or_pass_is_refused(part: Any, step: Any) -> None:
+    with pytest.raises(UserError, match=r"there is no '(blok|backward)' to foresee"):
+        expected_bytes(config_of("softmax", **SIZES), 16, part, step)

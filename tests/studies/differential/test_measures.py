@@ -105,10 +105,9 @@ def test_ratios_are_to_softmax_turn_by_turn_and_the_cache_is_as_large(monkeypatc
         assert found.figures[f"{variant}_time_16"] == pytest.approx(median(ours / theirs for ours, theirs in turns))
 
 
-def test_gradients_of_a_pair_grow_without_the_factor(text: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradients, "SHAKESPEARE", text.spec)
+def test_gradients_of_a_pair_grow_without_the_factor(text: Task) -> None:
     scaled, unscaled = (
-        gradients.before_training(gradients.VARIANTS[row][1], Opened(row, 1, "full"), n_layers=3)
+        gradients.before_training(gradients.VARIANTS[row][1], Opened(row, 1, "full", task=text), n_layers=3)
         for row in ("version-1", "version-1-unscaled")
     )
     assert unscaled.figures["mean_gradient"] > scaled.figures["mean_gradient"]

@@ -8,8 +8,11 @@ its kernels beside. Inputs, parameters and their gradients are not counted, nor 
 Knows nothing of what a mixer of its own does besides weighing and averaging, such as a norm of each head.
 """
 
+from typing import get_args
+
 import torch
 
+from headstock.errors import UserError, near_name
 from headstock.instruments.cost.result import Part, Pass
 from headstock.model.blockwise import BLOCK, SHORTEST
 from headstock.model.config import ModelConfig
@@ -48,7 +51,11 @@ def expected_bytes(
     """Give what has to be held at once beyond inputs, parameters and their gradients, for a mixer with heads.
 
     plain: every weight is stored; where not, as the mixer's fast evaluation does without padding.
+    Raises UserError for a part or a pass that there is not.
     """
+    for given, known in ((part, get_args(Part)), (step, get_args(Pass))):
+        if given not in known:
+            raise UserError(f"there is no {given!r} to foresee: {near_name(given, known)}")
     stages = _Stages(config, length, batch, step, plain)
     numbers = {
         "block": stages.block,

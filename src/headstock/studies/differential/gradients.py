@@ -13,7 +13,6 @@ from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
 from headstock.studies.differential.paper import SETTINGS, SHAKESPEARE, SOURCE
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
-from headstock.tasks import parse
 
 N_LAYERS, WIDTH = 12, 128
 ROWS = 8
@@ -35,7 +34,8 @@ def before_training(variant: str, opened: Opened, *, n_layers: int = N_LAYERS) -
     last_over_first of the same norms. map_rank is the effective rank of a map, mean of heads, as a share of a uniform
     average's; apart the part of the residual that differs between tokens, after the last block.
     """
-    task = parse(SHAKESPEARE)
+    assert opened.task is not None
+    task = opened.task
     sizes = {**SIZES, "d_model": WIDTH, "n_layers": n_layers, "n_heads": 8}
     config = config_of(variant, **sizes, vocab_size=task.vocab_size, context=task.context)
     model = build_from(config, seed=opened.seed)
@@ -89,7 +89,8 @@ STUDY = Study(
     asks="Is the gradient of a differential block as large as softmax's because of × (1 − λ_init), and are its maps of "
     "higher rank?",
     source=f"{SOURCE}, appendix G; Naderi et al., “Mind the Gap” (2024), on rank",
-    rows=tuple(Row(name, f"{says}, {N_LAYERS} blocks before training", measure=partial(before_training, variant))
+    rows=tuple(Row(name, f"{says}, {N_LAYERS} blocks before training", task=SHAKESPEARE,
+                   measure=partial(before_training, variant))
                for name, (says, variant) in VARIANTS.items()),
     claims=(
         Claim("With × (1 − λ_init) the mixers' gradients are as large as softmax's.",
