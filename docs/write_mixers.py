@@ -18,8 +18,8 @@ from headstock.model.transformer import build
 PAGE = Path(__file__).with_name("mixers.md")
 SIZES = {"vocab_size": 1, "context": 1024, "d_model": 512, "n_heads": 8, "n_layers": 1}
 ALONE = {"feedforward": "none", "norm": "none"}
-NARROW = {**SIZES, "d_model": 32, "n_heads": 4}
-"""Which evaluation runs depends on lengths, not on widths."""
+NARROW = {**SIZES, "d_model": 64, "n_heads": 2}
+"""Which evaluation runs depends on lengths, and that of differential2 on whether heads are 32 wide or wider."""
 SHORT, LONG = 64, 1024
 WIDTH = 120
 
@@ -89,10 +89,10 @@ def _evaluations() -> str:
     said = (
         "## Which evaluation runs\n\n"
         + _filled(
-            "As read off the operations that ran on a CPU, without padding: at 64 tokens, at 1,024, plainly "
-            "(`model.plain = True`), and for one token after a cache of 64. `plain` stores every weight; `blockwise` "
-            "does so for a block of queries at a time; `chunked` for 64 tokens at a time, with a state between; "
-            "`recurrent` goes token by token."
+            "As read off the operations that ran on a CPU, heads 32 wide, without padding: at 64 tokens, at 1,024, "
+            "plainly (`model.plain = True`), and for one token after a cache of 64. `plain` stores every weight; "
+            "`blockwise` does so for a block of queries at a time; `chunked` for 64 tokens at a time, with a state "
+            "between; `recurrent` goes token by token. `differential2` with narrower heads is fused at any length."
         )
         + "\n"
     )

@@ -1,5 +1,6 @@
 """Block by block = all at once, in averages and gradients, and no tensor ever holds a number a query and key."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from headstock.model.blockwise import by_blocks
 from headstock.model.differencing import FEWEST
 from headstock.model.evaluations import listening
 from headstock.model.heads import Heads
+from headstock.model.mixers import differential2
 from headstock.model.mixers.base import ScoreMixer
 from headstock.model.transformer import build
 from headstock.model.visibility import Visible
@@ -105,17 +107,75 @@ def test_differencing_equals_the_plain_formula(
         close(ours, plain, atol=1e-9)
 
 
+@pytest.fixture
+def walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have version 2 subtract maps block by block however short the sequence is, and narrow the heads."""
+    monkeypatch.setattr(differential2, "SHORTEST", 1)
+    monkeypatch.setattr(differential2, "NARROWEST", 1)
+
+
+@pytest.mark.parametrize("at_once", [2**19, 3000], ids=["roomy", "tight"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_queries", [1, 63, 65, 130])
+@pytest.mark.parametrize("n_kv_heads", [8, 2])
+@pytest.mark.usefixtures("walked")
+def test_differencing_of_shared_keys_equals_the_plain_formula(
+    n_kv_heads: int, n_queries: int, kind: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(differencing, "AT_ONCE", at_once)
+    mixer = mixer_of(f"differential2,n_kv_heads={n_kv_heads}")
+    heads = heads_of(mixer, what_is_seen(kind, n_queries))
+    with listening() as heard:
+        fast = averages_and_gradients(mixer, heads, fast=True)
+    assert heard == {"blockwise"}
+    for ours, plain in zip(fast, averages_and_gradients(mixer, heads, fast=False), strict=True):
+        assert ours.isfinite().all()
+        close(ours, plain, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n_queries", "width", "said"),
+    [
+        (torch.float32, 256, 32, {"blockwise"}),
+        (torch.float64, 256, 32, {"blockwise"}),
+        (torch.float32, 255, 32, set()),
+        (torch.float32, 256, 31, set()),
+        (torch.bfloat16, 256, 32, set()),
+    ],
+)
+def test_version_2_subtracts_maps_first_where_sequences_are_long_and_heads_wide(
+    dtype: torch.dtype, n_queries: int, width: int, said: set[str]
+) -> None:
+    mixer = mixer_of(f"differential2,n_heads=2,d_head={width}", dtype)
+    heads = heads_of(mixer, what_is_seen("causal", n_queries), dtype)
+    with listening() as heard, torch.no_grad():
+        mixer.mix(heads)
+    assert heard == said
+
+
+def test_version_2_leaves_distances_without_a_direction_to_the_fused_call() -> None:
+    mixer = mixer_of("differential2,n_heads=2,d_head=32", torch.float64)
+    visible = replace(what_is_seen("bidirectional", 256), slopes_h=torch.ones(1))
+    heads = heads_of(mixer, visible)
+    with listening() as heard:
+        fast = averages_and_gradients(mixer, heads, fast=True)
+    assert "blockwise" not in heard
+    for ours, plain in zip(fast, averages_and_gradients(mixer, heads, fast=False), strict=True):
+        close(ours, plain, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["causal", "all at once"])
 @pytest.mark.parametrize("block", [8, 2], ids=["maps kept", "maps computed anew"])
-@pytest.mark.parametrize("shares", [(), (2,)], ids=["one share", "a share a pair"])
+@pytest.mark.parametrize("key_heads", [2, 1], ids=["own keys", "shared keys"])
+@pytest.mark.parametrize("shares", [(), (2,), (2, 2, 6)], ids=["one share", "a share a pair", "a share a query"])
 def test_differencing_has_the_gradient_of_its_finite_differences(
-    shares: tuple[int, ...], kind: str, block: int, monkeypatch: pytest.MonkeyPatch
+    shares: tuple[int, ...], key_heads: int, kind: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(differencing, "BLOCK", block)
     visible = what_is_seen(kind, 6)
     if visible.slopes_h is not None:
         visible = replace(visible, slopes_h=torch.tensor([0.3, 0.3, 0.7, 0.7]), window=3)
-    shapes = ((2, 4, 6, 3), (2, 2, 6, 3), (2, 1, 6, 4), shares)
+    shapes = ((2, 4, 6, 3), (2, key_heads, 6, 3), (2, 1, 6, 4), shares)
     q, k, v, less = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     torch.autograd.gradcheck(lambda *x: differencing.differencing(*x, visible), (q, k, v, less))
 
@@ -144,8 +204,24 @@ def test_differencing_refuses_a_second_derivative() -> None:
         gradient.sum().backward()
 
 
-def test_differencing_gives_the_same_bits_with_and_without_gradients_and_again() -> None:
-    mixer = mixer_of("differential", torch.float32)
+@pytest.mark.parametrize("variant", ["differential", "differential2"])
+@pytest.mark.parametrize("broken", ["q_bhqd", "k_bhkd", "v_bhkd"])
+@pytest.mark.parametrize("kind", ["causal", "alibi", "packed"])
+@pytest.mark.usefixtures("walked")
+def test_a_broken_number_shows_to_those_who_see_it_alone(variant: str, broken: str, kind: str) -> None:
+    mixer = mixer_of(variant)
+    heads = heads_of(mixer, what_is_seen(kind, 70))
+    with torch.no_grad():
+        getattr(heads, broken)[:, :, 20] = math.nan
+        fast, plain = mixer.mix(heads).isnan(), mixer.mix_plainly(heads).isnan()
+    assert torch.equal(fast, plain)
+    assert plain.any()
+
+
+@pytest.mark.parametrize("variant", ["differential", "differential2"])
+@pytest.mark.usefixtures("walked")
+def test_differencing_gives_the_same_bits_with_and_without_gradients_and_again(variant: str) -> None:
+    mixer = mixer_of(variant, torch.float32)
     heads = heads_of(mixer, what_is_seen("causal", 200), torch.float32)
     with torch.no_grad():
         alone = mixer.mix(heads)
@@ -227,10 +303,12 @@ LINEAR = [
     ("differential", "causal"), ("differential", "alibi"), ("differential", "window"), ("differential", "padded"),
     ("differential", "packed"), ("softmax1,soft_cap=2.0", "causal"), ("differential2,soft_cap=2.0", "causal"),
     ("softmax", "window"), ("softmax1", "window"), ("sink", "window"), ("differential2", "window"),
+    ("differential2", "causal"), ("differential2", "alibi"), ("differential2", "padded"), ("differential2", "packed"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("variant", "kind"), LINEAR, ids=lambda x: str(x))
+@pytest.mark.usefixtures("walked")
 def test_no_tensor_holds_a_number_a_query_and_key(variant: str, kind: str) -> None:
     n_queries = 2048
     mixer = mixer_of(f"{variant},n_heads=2,d_head=2", torch.float32)

@@ -1,16 +1,20 @@
 """The difference of two softmax maps, averaged block by block of queries without either map ever being stored.
 
-No fused kernel subtracts maps: asked for both averages it reads every value twice, and wants queries and keys padded
-to the width of the values, which is nearly twice the work of softmax. Here the two maps of a block are subtracted
-first, so that the values are read once; they are computed anew in the backward pass.
+No fused kernel subtracts maps: asked for both averages it reads every value twice. Here the two maps of a block are
+subtracted first, so that the values are read once; they are computed anew in the backward pass. For version 1 that is
+as many products as softmax has, where a fused call would want queries and keys padded to the width of the values; for
+version 2, with twice the queries, 11 for softmax's 7, where a fused call has 14.
 
 Letters: g a group of pairs that share keys and values, in one row of the batch; m one of a pair's two maps; r a query
-of one of the group's pairs, time before pair, so that a block of queries is a block of rows.
+of one of the group's pairs, time before pair, so that a block of queries is a block of rows. Where the two maps of a
+pair have keys of their own, each map has rows of its own; where they read the same keys, their rows are one matrix:
+query before map before pair.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -31,8 +35,8 @@ def differencing(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, v
     """Give (softmax(q₁·k₁/√d) − less · softmax(q₂·k₂/√d)) v, (batch, pair, query, width of v).
 
     q (batch, 2·pair, query, d) and k (batch, 2·group, key, d) hold the two of a pair side by side; v is (batch, group,
-    key, width). Pair i reads group i // (pairs / groups). less is a scalar, or (pair,). All are of one dtype, float32
-    or wider.
+    key, width). With k (batch, group, key, d) both maps of a pair read the same keys. Pair i reads group
+    i // (pairs / groups). less is a scalar, (pair,), or (batch, pair, query). All are of one dtype, float32 or wider.
     Memory grows linearly with the keys, backwards too. ALiBi, one slope a pair, needs causal attention.
     There is no second derivative.
     """
@@ -42,21 +46,21 @@ def differencing(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, v
 class _Differencing(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, visible: Visible) -> Tensor:
-        layout = ctx.layout = _Layout.of(q_bhqd, k_bhkd, visible)
+        layout = ctx.layout = _Layout.of(q_bhqd, k_bhkd, v_bhkd, visible)
         q, k, v = layout.rows(q_bhqd, maps=2), k_bhkd.flatten(0, 1), v_bhkd.flatten(0, 1)
-        z = v.new_empty(layout.groups, q.shape[1], v.shape[2])
+        z = v.new_empty(layout.groups, layout.share * visible.n_queries, v.shape[2])
         scores_room, maps_room = (q.new_empty(layout.room) for _ in range(2))
-        less_g1rs1 = layout.of_pairs(less)
+        less_g1qs1 = layout.of_pairs(less)
         kept: list[Tensor] = []
         for block in layout.blocks():
-            scores, maps = block.cut(scores_room, 2), block.cut(maps_room, 2)
+            scores, maps = block.both(scores_room), block.both(maps_room)
             if layout.is_one_block:  # a block of queries is a small matter: better kept than computed anew
                 maps = torch.empty_like(scores)
                 kept.append(maps)
             block.softmax(q, k, scores, maps)
-            difference = block.cut(scores_room, 1)
-            block.difference(maps, less_g1rs1, difference)
-            torch.bmm(difference[:, 0], v[block.groups, block.keys], out=z[block.groups, block.rows])
+            difference = block.one(scores_room)
+            block.difference(maps, less_g1qs1, difference)
+            torch.bmm(difference, v[block.groups, block.keys], out=z[block.groups, block.rows])
         ctx.save_for_backward(q, k, v, less, *kept)
         return layout.heads(z, maps=1)
 
@@ -67,34 +71,32 @@ class _Differencing(torch.autograd.Function):
         layout: _Layout = ctx.layout
         q, k, v, less, *kept = ctx.saved_tensors
         dz = layout.rows(dz_bhqd, maps=1)
-        dq, dk, dv, dless = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v), torch.zeros_like(less)
-        less_g1rs1 = layout.of_pairs(less)
+        dq, dk, dv, dless = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v), less.new_zeros(less.shape)
+        less_g1qs1 = layout.of_pairs(less)
         # The factor of dp₂ is left out of ds₂ and put on what ds₂ is multiplied with: rows of d, not rows of keys.
-        factor_gmrs1 = torch.cat([torch.ones_like(less_g1rs1), -less_g1rs1], dim=1)
-        q_gmrsd = q.view(-1, 2, layout.visible.n_queries, layout.share, q.shape[2])
-        q_times = (q_gmrsd * factor_gmrs1).view(q.shape)
+        factor_gmqs1 = torch.cat([torch.ones_like(less_g1qs1), -less_g1qs1], dim=1)
+        q_times = torch.empty_like(q)
+        torch.mul(layout.by_map(q), factor_gmqs1, out=layout.by_map(q_times))
         scores_room, maps_room, one_room = (q.new_empty(size) for size in (layout.room, layout.room, layout.room // 2))
         for block in layout.blocks():
             groups, pairs, rows, keys = block.groups, block.maps, block.rows, block.keys
-            scores, one = block.cut(scores_room, 2), block.cut(one_room, 1)
+            scores, one = block.both(scores_room), block.one(one_room)
             if kept:
                 maps = kept.pop(0)
             else:
-                maps = block.cut(maps_room, 2)
+                maps = block.both(maps_room)
                 block.softmax(q, k, scores, maps)
-            block.difference(maps, less_g1rs1, one)
-            dv[groups, keys].baddbmm_(one[:, 0].transpose(1, 2), dz[groups, rows])
-            torch.bmm(dz[groups, rows], v[groups, keys].transpose(1, 2), out=one[:, 0])  # dp₁
-            torch.mul(maps, one, out=scores)
-            total = scores.sum(-1, keepdim=True)
-            if less.ndim:
-                layout.add_to_pairs(dless, block, -total[:, 1])
-            else:
-                dless -= total[:, 1].sum()
-            dscores = scores.addcmul_(maps, total, value=-1).flatten(0, 1)
-            torch.bmm(dscores, k[pairs, keys], out=dq[pairs, rows])
-            dk[pairs, keys].baddbmm_(dscores.transpose(1, 2), q_times[pairs, rows], alpha=layout.scale)
-        dq.view(q_gmrsd.shape).mul_(factor_gmrs1 * layout.scale)
+            block.difference(maps, less_g1qs1, one)
+            dv[groups, keys].baddbmm_(one.transpose(1, 2), dz[groups, rows])
+            torch.bmm(dz[groups, rows], v[groups, keys].transpose(1, 2), out=one)  # dp₁
+            p_gmqsk, dp_gmqsk = block.by_map(maps), block.by_map(scores)
+            torch.mul(p_gmqsk, block.of_one(one), out=dp_gmqsk)
+            total_gmqs1 = dp_gmqsk.sum(-1, keepdim=True)
+            layout.take_from_less(dless, block, total_gmqs1[:, 1])
+            dp_gmqsk.addcmul_(p_gmqsk, total_gmqs1, value=-1)
+            torch.bmm(scores, k[pairs, keys], out=dq[pairs, block.rows_of_maps])
+            dk[pairs, keys].baddbmm_(scores.transpose(1, 2), q_times[pairs, block.rows_of_maps], alpha=layout.scale)
+        layout.by_map(dq).mul_(factor_gmqs1 * layout.scale)
         dk, dv = (x.view(layout.batch, -1, *x.shape[1:]) for x in (dk, dv))
         return layout.heads(dq, maps=2), dk, dv, dless, None
 
@@ -109,34 +111,59 @@ class _Layout:
     """Of all rows of the batch together."""
     share: int
     """Pairs that read one group."""
+    own_keys: bool
+    """Whether each map of a pair has keys of its own."""
     scale: float
+    has_odd_keys: bool
+    """Whether there is a key that is no finite number."""
 
     @classmethod
-    def of(cls, q_bhqd: Tensor, k_bhkd: Tensor, visible: Visible) -> "_Layout":
+    def of(cls, q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, visible: Visible) -> "_Layout":
         batch, heads, _, width = q_bhqd.shape
-        groups = k_bhkd.shape[1] // 2
-        return cls(visible, batch, batch * groups, heads // 2 // groups, 1 / math.sqrt(width))
+        groups = v_bhkd.shape[1]
+        own_keys, is_odd = k_bhkd.shape[1] == 2 * groups, not math.isfinite(k_bhkd.sum())
+        return cls(visible, batch, batch * groups, heads // 2 // groups, own_keys, 1 / math.sqrt(width), is_odd)
 
     def rows(self, x_bhqd: Tensor, maps: int) -> Tensor:
-        """(batch, head, query, d) → (group·map, row, d)"""
-        split = x_bhqd.reshape(self.batch, -1, self.share, maps, *x_bhqd.shape[2:])
-        return split.permute(0, 1, 3, 4, 2, 5).reshape(self.groups * maps, -1, x_bhqd.shape[3])
+        """(batch, head, query, d) → (group·map, row, d), or (group, row, d) where maps share their keys"""
+        split_bgsmqd = x_bhqd.reshape(self.batch, -1, self.share, maps, *x_bhqd.shape[2:])
+        if self.own_keys:
+            return split_bgsmqd.permute(0, 1, 3, 4, 2, 5).reshape(self.groups * maps, -1, x_bhqd.shape[3])
+        return split_bgsmqd.permute(0, 1, 4, 3, 2, 5).reshape(self.groups, -1, x_bhqd.shape[3])
 
     def heads(self, x: Tensor, maps: int) -> Tensor:
-        """(group·map, row, d) → (batch, head, query, d)"""
-        split = x.view(self.batch, -1, maps, x.shape[1] // self.share, self.share, x.shape[2])
-        return split.permute(0, 1, 4, 2, 3, 5).flatten(1, 3)
+        """Undo `rows`."""
+        width = x.shape[2]
+        if self.own_keys:
+            split_bgmqsd = x.view(self.batch, -1, maps, self.visible.n_queries, self.share, width)
+            return split_bgmqsd.permute(0, 1, 4, 2, 3, 5).flatten(1, 3)
+        split_bgqmsd = x.view(self.batch, -1, self.visible.n_queries, maps, self.share, width)
+        return split_bgqmsd.permute(0, 1, 4, 3, 2, 5).flatten(1, 3)
 
-    def of_pairs(self, x: Tensor) -> Tensor:
-        """(pair,) → (group, 1, 1, pair of the group, 1); of a scalar (1, 1, 1, 1, 1)."""
-        if not x.ndim:
-            return x.view(1, 1, 1, 1, 1)
-        return x.view(-1, 1, 1, self.share, 1).repeat(self.batch, 1, 1, 1, 1)
+    def by_map(self, x: Tensor) -> Tensor:
+        """Both maps' rows → (group, map, query, pair of the group, width), a view"""
+        if self.own_keys:
+            return x.view(-1, 2, x.shape[1] // self.share, self.share, x.shape[2])
+        return x.view(x.shape[0], -1, 2, self.share, x.shape[2]).transpose(1, 2)
 
-    def add_to_pairs(self, sums_p: Tensor, block: "_Block", x_gr1: Tensor) -> None:
-        """Add what a block has in each row to the sum of the row's pair."""
-        groups = torch.arange(block.groups.start, block.groups.stop, device=x_gr1.device) % (self.groups // self.batch)
-        sums_p.view(-1, self.share).index_add_(0, groups, x_gr1.view(len(groups), -1, self.share).sum(1))
+    def of_pairs(self, less: Tensor) -> Tensor:
+        """(pair,) → (group, 1, 1, pair of the group, 1), with queries where there are any; of a scalar all are 1."""
+        if not less.ndim:
+            return less.view(1, 1, 1, 1, 1)
+        if less.ndim == 1:
+            return less.view(-1, 1, 1, self.share, 1).repeat(self.batch, 1, 1, 1, 1)
+        return less.reshape(self.groups, self.share, -1).transpose(1, 2)[:, None, :, :, None]
+
+    def take_from_less(self, sums: Tensor, block: "_Block", x_gqs1: Tensor) -> None:
+        """Take what a block has in each row from the gradient of what the maps are multiplied with."""
+        if not sums.ndim:
+            sums -= x_gqs1.sum()
+        elif sums.ndim == 1:
+            groups = torch.arange(block.groups.start, block.groups.stop, device=sums.device)
+            of_pairs = x_gqs1.sum((1, 3))
+            sums.view(-1, self.share).index_add_(0, groups % (self.groups // self.batch), of_pairs, alpha=-1)
+        else:
+            sums.view(self.groups, self.share, -1)[block.groups, :, block.queries] -= x_gqs1[..., 0].transpose(1, 2)
 
     @property
     def queries(self) -> int:
@@ -164,51 +191,79 @@ class _Layout:
             for first in range(0, self.groups, step):
                 last = min(first + step, self.groups)
                 mine = [None if x is None else _of_groups(x, first, last, a_row) for x in (added, blind)]
-                rows = slice(start * share, stop * share)
-                yield _Block(slice(first, last), slice(2 * first, 2 * last), rows, keys, share, self.scale, *mine)
+                yield _Block(self, slice(first, last), slice(start, stop), keys, *mine)
 
 
 @dataclass(frozen=True)
 class _Block:
-    """Some rows of some groups, and the keys that they see."""
+    """Some queries of some groups, and the keys that they see."""
 
+    layout: _Layout
     groups: slice
-    maps: slice
-    rows: slice
+    queries: slice
     keys: slice
-    share: int
-    scale: float
     added: Tensor | None
     """float (group or 1, 1, query, share or 1, key): −inf for a hidden key, less ALiBi's penalty; of the last keys,
     where all before them are seen."""
     blind: Tensor | None
     """bool (group or 1, 1, query, 1, 1): True for a query that sees nothing."""
 
-    def cut(self, room: Tensor, maps: int) -> Tensor:
-        """Give a part of room as (group, map, row, key)."""
-        shape = (self.groups.stop - self.groups.start, maps, self.rows.stop - self.rows.start)
-        n_keys = self.keys.stop - self.keys.start
-        return room[: math.prod(shape) * n_keys].view(*shape, n_keys)
+    @cached_property
+    def maps(self) -> slice:
+        """Where the block's groups stand among the rows of both maps."""
+        each = 2 if self.layout.own_keys else 1
+        return slice(each * self.groups.start, each * self.groups.stop)
 
-    def difference(self, maps: Tensor, less_g1rs1: Tensor, out: Tensor) -> None:
-        """Write the first map less its share of the second, (group, 1, row, key)."""
-        less = less_g1rs1 if len(less_g1rs1) == 1 else less_g1rs1[self.groups]
-        first, second, to = (self.by_pair(x) for x in (maps[:, :1], maps[:, 1:], out))
-        torch.addcmul(first, second, -less, out=to)
+    @cached_property
+    def rows(self) -> slice:
+        """The rows of its queries where each pair has one map."""
+        return slice(self.queries.start * self.layout.share, self.queries.stop * self.layout.share)
 
-    def by_pair(self, x: Tensor) -> Tensor:
-        """(group, map, row, key) → (group, map, query, pair of the group, key)"""
-        return x.view(*x.shape[:2], -1, self.share, x.shape[3])
+    @cached_property
+    def rows_of_maps(self) -> slice:
+        """The rows of its queries where each pair has two."""
+        each = 1 if self.layout.own_keys else 2
+        return slice(each * self.rows.start, each * self.rows.stop)
+
+    def one(self, room: Tensor) -> Tensor:
+        """Give a part of room as a map a pair, (group, row, key)."""
+        return self._cut(room, self.groups, self.rows)
+
+    def both(self, room: Tensor) -> Tensor:
+        """Give a part of room as both, (group·map, row, key), or (group, row, key) where maps share their keys."""
+        return self._cut(room, self.maps, self.rows_of_maps)
+
+    def _cut(self, room: Tensor, groups: slice, rows: slice) -> Tensor:
+        shape = [part.stop - part.start for part in (groups, rows, self.keys)]
+        return room[: math.prod(shape)].view(shape)
+
+    def by_map(self, x: Tensor) -> Tensor:
+        """What `both` gives → (group, map, query, pair of the group, key), a view"""
+        return self.layout.by_map(x)
+
+    def of_one(self, x: Tensor) -> Tensor:
+        """What `one` gives → (group, 1, query, pair of the group, key), a view"""
+        return x.view(x.shape[0], 1, -1, self.layout.share, x.shape[2])
+
+    def difference(self, maps: Tensor, less_g1qs1: Tensor, out: Tensor) -> None:
+        """Write the first map less its share of the second."""
+        less = less_g1qs1 if len(less_g1qs1) == 1 else less_g1qs1[self.groups]
+        less = less if less.shape[2] == 1 else less[:, :, self.queries]
+        maps_gmqsk = self.by_map(maps)
+        torch.addcmul(maps_gmqsk[:, :1], maps_gmqsk[:, 1:], -less, out=self.of_one(out))
 
     def softmax(self, q: Tensor, k: Tensor, scores: Tensor, maps: Tensor) -> None:
-        """Write both maps, (group, map, row, key), by way of scores."""
-        flat, keys = scores.flatten(0, 1), k[self.maps, self.keys].transpose(1, 2)
-        torch.baddbmm(flat, q[self.maps, self.rows], keys, beta=0, alpha=self.scale, out=flat)
+        """Write both maps by way of scores."""
+        keys = k[self.maps, self.keys].transpose(1, 2)
+        torch.baddbmm(scores, q[self.maps, self.rows_of_maps], keys, beta=0, alpha=self.layout.scale, out=scores)
         if self.added is not None:
-            self.by_pair(scores)[..., -self.added.shape[-1] :] += self.added
+            last = self.by_map(scores)[..., -self.added.shape[-1] :]
+            last += self.added
+            if self.layout.has_odd_keys:  # less infinity they are still no number, and would be seen
+                last.masked_fill_(self.added == -math.inf, -math.inf)
         torch.softmax(scores, -1, out=maps)
         if self.blind is not None:
-            self.by_pair(maps).masked_fill_(self.blind, 0.0)
+            self.by_map(maps).masked_fill_(self.blind, 0.0)
 
 
 def _seen(visible: Visible, start: int, stop: int, share: int) -> tuple[slice, Tensor | None, Tensor | None]:
