@@ -6,9 +6,9 @@
 
 Two tables. Mixing alone: q, k and v in, averages out; differential as Headstock evaluates it, as its formula says
 (naive) and as one fused call of queries and keys padded to the width of the values, λ times its odd heads subtracted
-from its even ones. A whole block: norms, maps, mixing and feed-forward, whose width makes the parameters of all arms
-equal. Each turn times every arm once, so that whatever else the machine does falls on all; a ratio is taken within a
-turn. Printed is its median, and in brackets its quartiles.
+from its even ones; differential2 also as one fused call of all its queries. A whole block: norms, maps, mixing and
+feed-forward, whose width makes the parameters of all arms equal. Each turn times every arm once, so that whatever else
+the machine does falls on all; a ratio is taken within a turn. Printed is its median, and in brackets its quartiles.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from headstock.model.frame import Frame
 from headstock.model.heads import Heads
 from headstock.model.mixers.base import ScoreMixer
 from headstock.model.mixers.differential import Differential
+from headstock.model.mixers.differential2 import Differential2
 from headstock.model.transformer import build_from
 from headstock.model.visibility import Visible
 from headstock.training.run import processor_name
@@ -101,9 +102,11 @@ def measure(batch: int, length: int, width: int, n_heads: int, turns: int) -> No
     configs = [config_of(arm, **shape) for arm in ARMS]
     mixers = {arm: build_from(config).blocks[0].mixer for arm, config in zip(ARMS, configs, strict=True)}
     steps = {arm: mixing(mixer, mixer.mix, batch, length) for arm, mixer in mixers.items()}
-    differential = mixers["differential"]
+    differential, differential2 = mixers["differential"], mixers["differential2"]
+    assert isinstance(differential2, Differential2)
     steps["differential, naive"] = mixing(differential, differential.mix_plainly, batch, length)
     steps["differential, padded"] = mixing(differential, lambda heads: padded(differential, heads), batch, length)
+    steps["differential2, fused"] = mixing(differential2, differential2.mix_fused, batch, length)
     print(f"{length:,} tokens, batch {batch}, width {width}, {n_heads} heads\n  mixing alone, beside softmax's")
     ratios(steps, turns)
     equal = matched(ARMS, configs, "params")

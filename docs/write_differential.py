@@ -180,7 +180,8 @@ def _ours(claim: dict[str, Any]) -> str:
     unit = f" {claim['unit']}" if claim["unit"] else ""
     if low == high:
         return f"{small(estimate)}{unit}"
-    return f"{small(estimate)}{unit}, {' to '.join(outwards(low, high))}"
+    edges = [claim[end] for end in ("at_least", "at_most") if isinstance(claim[end], int | float)]
+    return f"{small(estimate)}{unit}, {' to '.join(outwards(low, high, edges))}"
 
 
 def _runs(name: str, claim: dict[str, Any], folders: dict[str, list[str]]) -> str:

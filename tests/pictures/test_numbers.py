@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headstock.pictures import numbers
@@ -51,3 +51,28 @@ def test_an_interval_is_rounded_outwards(low, width):
     room = 1e-3 * max(abs(low), abs(high), 1e-9)
     assert written[0] <= low + room
     assert written[1] >= high - room
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "edges", "written"),
+    [
+        (1.063, 1.485, (), ("1.0", "1.5")),
+        (1.063, 1.485, (1.0,), ("1.06", "1.5")),
+        (0.794, 1.0089, (0.7,), ("0.79", "1.1")),
+        (0.75, 12.0, (0.7,), ("0.75", "12")),
+        (0.66, 0.6996, (0.7, math.inf), ("0.66", "0.6996")),
+        (1.0, 1.5, (1.0,), ("1.0", "1.5")),
+    ],
+)
+def test_an_end_stands_on_its_own_side_of_an_edge(low, high, edges, written):
+    assert numbers.outwards(low, high, edges) == written
+
+
+@given(st.floats(-100, 100), st.floats(1e-3, 50), st.floats(-100, 100))
+def test_no_end_is_rounded_onto_or_over_an_edge(low, width, edge):
+    high = low + width
+    assume(min(abs(low - edge), abs(high - edge)) > 1e-6)
+    for end, said in zip((low, high), numbers.outwards(low, high, (edge,)), strict=True):
+        written = float(said.replace("−", "-"))
+        assert (written > edge) == (end > edge)
+        assert (written < edge) == (end < edge)

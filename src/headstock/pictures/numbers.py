@@ -84,16 +84,28 @@ def small(value: float | None, digits: int = 4) -> str:
     return written.replace("-", "−")
 
 
-def outwards(low: float, high: float) -> tuple[str, str]:
+def outwards(low: float, high: float, edges: Iterable[float] = ()) -> tuple[str, str]:
     """Write an interval as the verdicts' sentences do: rounded outwards, to the place where half its width begins.
 
-    One that holds zero, whose ends no sentence gives, has a digit more.
+    One that holds zero, whose ends no sentence gives, has a digit more. An end has as many digits as it takes to stand
+    on its own side of each of `edges`.
     """
     if low == high or (low == round(low) and high == round(high)):
         return small(low), small(high)
     places = max(0, -math.floor(math.log10((high - low) / 2)) + (low < 0 < high))
-    written = (_written(end, places, towards) for end, towards in _ends(low, high))
+    known = [edge for edge in edges if math.isfinite(edge)]
+    written = (_written(end, _enough(end, places, towards, known), towards) for end, towards in _ends(low, high))
     return next(written), next(written)
+
+
+def _enough(end: float, places: int, towards: Callable[[float], int], edges: list[float]) -> int:
+    """Give so many places, or more, that rounding takes an end neither onto an edge nor over it."""
+
+    def sides(value: float) -> list[tuple[bool, bool]]:
+        return [(value < edge, value > edge) for edge in edges]
+
+    enough = range(places, max(places, MOST_PLACES) + 1)
+    return next((n for n in enough if sides(_rounded(end, n, towards)) == sides(end)), places)
 
 
 def _written(end: float, places: int, towards: Callable[[float], int]) -> str:

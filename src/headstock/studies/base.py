@@ -106,6 +106,11 @@ class Claim:
     strict: bool = False
     """Whether an end of the band is outside it, as where "more" is claimed and "as much" is not enough."""
 
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Both ends of the band."""
+        return self.at_least, self.at_most
+
 
 @dataclass(frozen=True)
 class Effort:

@@ -137,7 +137,7 @@ def _judged(
         return said("not decidable", _without_interval(values))
     verdict = _verdict(low, high, claim)
     if verdict == "not decidable" and basis == "exact" and low < high:
-        return said(verdict, f"Seeds disagree: ours is {_ends(low, high)}, and the band is {band(claim)}.")
+        return said(verdict, f"Seeds disagree: ours is {_ends(low, high, claim)}, and the band is {band(claim)}.")
     return said(verdict, _sentence(claim, low, high, verdict, basis, len(values)))
 
 
@@ -298,7 +298,7 @@ def _without_interval(values: Mapping[int, float]) -> str:
 
 
 def _sentence(claim: Claim, low: float, high: float, verdict: Verdict, basis: Basis, seeds: int) -> str:
-    what = f"Ours, {_ends(low, high)},"
+    what = f"Ours, {_ends(low, high, claim)},"
     if verdict == "reproduced":
         return f"{what} lies inside the band, {band(claim)}."
     if verdict == "not reproduced":
@@ -332,9 +332,9 @@ def _exactly(value: float) -> str:
     return written.replace("-", "−")
 
 
-def _ends(low: float, high: float) -> str:
+def _ends(low: float, high: float, claim: Claim) -> str:
     if math.isinf(low) or math.isinf(high):
         return "infinite" if low == high else "without end"
     if low == high:
         return _exactly(low) if low == round(low) else small(low)
-    return " to ".join(outwards(low, high))
+    return " to ".join(outwards(low, high, claim.edges))

@@ -65,7 +65,7 @@ def ours(judgement: Judgement) -> str:
     said = number(judgement.estimate)
     low, high = judgement.low, judgement.high
     if low is not None and high is not None and low < high and math.isfinite(low) and math.isfinite(high):
-        said += f" ({' to '.join(outwards(low, high))})"
+        said += f" ({' to '.join(outwards(low, high, judgement.claim.edges))})"
     return f"{said} {judgement.claim.unit}".strip() if judgement.estimate is not None else ABSENT
 
 

@@ -83,7 +83,7 @@ class Differential2(ScoreMixer):
         return (*MAPS_OF_A_PAIR, "hook_pattern")
 
     def mix(self, heads: Heads) -> Mixed:
-        """Subtract the maps block by block where that is quicker; elsewhere the averages of one fused call."""
+        """Subtract the maps block by block where that is quicker; elsewhere `mix_fused`."""
         if self.soft_cap is not None:
             return by_blocks(self.mix_plainly, heads)
         if _subtracts_maps_first(heads):
@@ -91,6 +91,10 @@ class Differential2(ScoreMixer):
             note("blockwise")
             share = heads.gates_bhk.to(heads.q_bhqd.dtype)
             return differencing(heads.q_bhqd, heads.k_bhkd, heads.v_bhkd, share, heads.visible)
+        return self.mix_fused(heads)
+
+    def mix_fused(self, heads: Heads) -> Mixed:
+        """Subtract the averages of one fused call for all queries, for both maps average the same values."""
         return _less_its_share(fused_attention(heads.q_bhqd, heads.k_bhkd, heads.v_bhkd, heads.visible), heads)
 
 

@@ -91,7 +91,7 @@ STUDY = Study(
     rows=tuple(rows()),
     claims=tuple(claims()),
     efforts={
-        "quick": Effort(5, {"steps": 100}, minutes=7),
+        "quick": Effort(5, {"steps": 100}, minutes=3),
         "full": Effort(10, minutes=45),
     },
     settings={**SETTINGS, **STEPS},
