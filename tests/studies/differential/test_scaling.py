@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstock.studies.differential.scaling import ARMS, STUDY, EqualLoss, by_tokens, by_width, sizes
+from headstock.studies.differential.scaling import ARMS, STUDY, EqualLoss, by_tokens, by_width, pictures, sizes
+from headstock.studies.results import StudyResult
+from headstock.studies.runs import RowResult, RowRun
 
 SIZES = (1.0, 2.0, 4.0, 16.0)
 ONE, OTHER = ("a", "b", "c", "d"), ("e", "f", "g", "h")
@@ -42,3 +44,32 @@ def test_every_arm_has_every_size_once_and_the_middle_is_of_both_curves() -> Non
         assert {*by_width(arm), *by_tokens(arm)} <= set(names)
     assert list(sizes()) == sorted(sizes())
     assert sizes()[-1] > 10 * sizes()[0]
+
+
+def result(losses: dict[str, list[float]]) -> StudyResult:
+    rows = tuple(
+        RowResult(name, "", "softmax", "", 1, {}, tuple(
+            RowRun(seed, "finished", figures={"loss": loss}) for seed, loss in enumerate(of_seeds)
+        ))
+        for name, of_seeds in losses.items()
+    )  # fmt: skip
+    return StudyResult(STUDY, "full", None, 2, rows, (), (), {}, "", "", "")
+
+
+def test_gains_are_drawn_as_what_an_arm_has_more_than_softmax_with_the_same_seed() -> None:
+    losses = {row.name: [3.0, 4.0] for row in STUDY.rows}
+    for name in by_width("differential"):
+        losses[name] = [3.5, 4.5]
+    drawn = {picture.name: picture for picture in pictures(result(losses))}
+    assert set(drawn) == {f"{what}-by-{along}" for what in ("loss", "gains") for along in ("parameters", "tokens")}
+    gains = {
+        along: {arm: [row[2] for row in drawn[f"gains-by-{along}"].table.rows if row[0] == arm] for arm in ARMS}
+        for along in ("parameters", "tokens")
+    }
+    assert gains["parameters"] == {"softmax": [], "differential": ["0.5"] * 4, "differential2": ["0"] * 4}
+    assert gains["tokens"]["differential"] == ["0", "0", "0.5", "0"], "the middle width is of both"
+
+
+def test_no_gain_is_drawn_of_one_seed() -> None:
+    drawn = pictures(result({row.name: [3.0] for row in STUDY.rows}))
+    assert {picture.name for picture in drawn} == {"loss-by-parameters", "loss-by-tokens"}

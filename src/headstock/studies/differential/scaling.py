@@ -8,8 +8,10 @@ from statistics import fmean
 from headstock.model.accounting import parameters
 from headstock.model.config import config_of
 from headstock.pictures.lines import lines
+from headstock.pictures.palette import looks_by_label
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Row, Study
+from headstock.studies.differential.beside import differences_along
 from headstock.studies.differential.paper import ARMS, SETTINGS, SHAKESPEARE, SOURCE, STEPS, VERSIONS, equal
 from headstock.studies.figures import Figures, Ours
 from headstock.studies.results import StudyResult
@@ -97,8 +99,9 @@ def fraction(arm: str, along: str) -> EqualLoss:
 
 
 def pictures(result: StudyResult) -> list[Picture]:
-    """Give loss by size and by tokens."""
-    drawn = []
+    """Give loss by size and by tokens, and what either version's is more than softmax's."""
+    drawn: list[Picture] = []
+    looks = looks_by_label(ARMS)
     for along, names, x, at in (
         ("parameters", by_width, "parameters without embeddings", sizes()),
         ("tokens", by_tokens, "tokens trained on, millions", tuple(TOKENS / 1e6 * share for share in SHARES)),
@@ -116,10 +119,23 @@ def pictures(result: StudyResult) -> list[Picture]:
                     y="held-out nats a token",
                     title=f"Loss by {along}",
                     log_x=True,
+                    zero=False,
+                    looks=looks,
                     caption="Mean of the seeds.",
                     name=f"loss-by-{along}",
                 )
             )
+        drawn += differences_along(
+            result,
+            {arm: list(zip(names(arm), names("softmax"), strict=True)) for arm in VERSIONS},
+            at,
+            "loss",
+            x=x,
+            y="nats a token more than softmax",
+            title=f"What subtracting a map changes, by {along}: below zero is better",
+            name=f"gains-by-{along}",
+            looks=looks,
+        )
     return drawn
 
 
