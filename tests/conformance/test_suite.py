@@ -13,7 +13,7 @@ from headstock.conformance.suite import CHECKS, check_config, check_mixer, check
 from headstock.conformance.trial import PACKED_AND_PADDED, SIZES, WHOLE, Trial
 from headstock.errors import UserError
 from headstock.model.config import POSITIONS, ModelConfig, config_of
-from headstock.model.mixers import mixer_class, mixer_names
+from headstock.model.mixers import differential2, mixer_class, mixer_names
 from tests.model.cases import CHOICES, Case
 
 
@@ -145,3 +145,10 @@ def test_no_number_is_far_from_every_number() -> None:
         differences.hold("here", actual, expected)
         assert differences.finding().status == "failed"
     assert apart(torch.tensor([100.0, 2.0]), torch.tensor([100.0, 1.0])) == pytest.approx(0.01)
+
+
+def test_version_2_is_tried_with_heads_that_its_blocks_begin_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = differential2.differencing
+    monkeypatch.setattr(differential2, "differencing", lambda *given: 1.5 * right(*given))
+    report = check_mixer("differential2+none", only=["fast = plain over blocks"])
+    assert {outcome.check: outcome.status for outcome in report.outcomes}["fast = plain over blocks"] == "failed"

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from headstock.errors import UserError
 from headstock.model import blockwise, differencing
 from headstock.model.blockwise import by_blocks
 from headstock.model.differencing import FEWEST
@@ -199,9 +200,22 @@ def test_differencing_with_a_share_a_pair_equals_the_plain_formula(
 def test_differencing_refuses_a_second_derivative() -> None:
     q, k, v = (torch.randn(1, h, 5, 4, requires_grad=True) for h in (2, 2, 1))
     z = differencing.differencing(q, k, v, torch.tensor(0.3), Visible(5, 5, DEVICE))
-    (gradient,) = torch.autograd.grad(z.square().sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        gradient.sum().backward()
+    with pytest.raises(UserError, match="no second derivative: leave create_graph out"):
+        torch.autograd.grad(z.square().sum(), q, create_graph=True)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own keys", "shared keys"])
+def test_a_score_past_all_numbers_is_not_seen_by_who_does_not_see_it(own: bool) -> None:
+    q, k, v = torch.randn(1, 2, 70, 4) * 1e10, torch.randn(1, 1 + own, 70, 4), torch.randn(1, 1, 70, 4)
+    k[:, :, 69] *= 1e30
+    z = differencing.differencing(q, k, v, torch.rand(1, 1, 70), Visible(70, 70, DEVICE))
+    assert z[:, :, :69].isfinite().all()
+
+
+@pytest.mark.parametrize("mixer", ["differential", "differential2"])
+def test_no_rows_give_no_averages(mixer: str) -> None:
+    heads = heads_of(mixer_of(f"{mixer},n_heads=2,d_head=32"), what_is_seen("causal", 256), batch=0)
+    assert mixer_of(f"{mixer},n_heads=2,d_head=32").mix(heads).shape[0] == 0
 
 
 @pytest.mark.parametrize("variant", ["differential", "differential2"])

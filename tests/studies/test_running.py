@@ -348,6 +348,20 @@ def test_a_row_that_trains_nothing_measures_on_its_own_task(tmp_path: Path) -> N
     assert [task["content_hash"] for task in held["tasks"]] == [tasks.parse("induction,length=4").content_hash]
 
 
+def words(opened: Opened) -> Measured:
+    assert opened.task is not None
+    return Measured({"x": float(opened.task.vocab_size)})
+
+
+def test_a_row_is_measured_again_where_its_own_task_is_another(tmp_path: Path) -> None:
+    for vocabulary in (10, 50, 50):
+        asked = measures(words)
+        asked = replace(asked, rows=(replace(asked.rows[0], task=f"induction,vocabulary={vocabulary}"),))
+        (row,) = run_study(asked, out=tmp_path / "s").rows
+        assert row.values("x") == {0: vocabulary + 1.0}
+        assert row.task == f"induction,vocabulary={vocabulary}"
+
+
 def test_a_task_that_is_only_measured_on_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     asked = replace(measures(gives_one), rows=(replace(measures(gives_one).rows[0], task="text,corpus=nowhere"),))
     with pytest.raises(UserError, match="there is no corpus"):

@@ -9,6 +9,7 @@ A check that raises has failed, with what was raised as its finding, and the oth
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 
@@ -27,6 +28,7 @@ from headstock.conformance.trial import CONTEXT, SIZES, TIME, VOCABULARY, Trial,
 from headstock.errors import UserError, near_name
 from headstock.model.config import POSITIONS, ModelConfig, config_of, parse_variant
 from headstock.model.mixers import mixer_class, told_of
+from headstock.model.mixers.base import Mixer
 
 PREFERRED = ("rope", "alibi", "learned")
 """Where one position stands for all: those whose places the mixer itself meets first."""
@@ -135,11 +137,11 @@ def check_mixer(
             raise UserError(f"{key!r} is not a setting here: the suite chooses its own; leave {key} out.")
     kind = mixer_class(given["mixer"])
     if "position" in given:
-        configs = [config_of(variant, **SIZES)]
+        configs = [config_of(variant, **_small(kind))]
     else:
         allowed = [position for position in POSITIONS if position not in kind.refuses]
-        configs = [config for position in allowed if (config := _fitting(variant, position)) is not None]
-        configs = configs or [config_of(variant, **SIZES, position=allowed[0])]  # which says what is wrong
+        configs = [config for position in allowed if (config := _fitting(variant, kind, position)) is not None]
+        configs = configs or [config_of(variant, **_small(kind), position=allowed[0])]  # which says what is wrong
     return _report(variant, configs, only, full, on_outcome)
 
 
@@ -163,10 +165,14 @@ def usual_position(positions: Sequence[str]) -> str:
     return next((position for position in PREFERRED if position in positions), positions[0])
 
 
-def _fitting(variant: str, position: str) -> ModelConfig | None:
+def _small(kind: type[Mixer]) -> dict[str, Any]:
+    return {**SIZES, **kind.tried_with}
+
+
+def _fitting(variant: str, kind: type[Mixer], position: str) -> ModelConfig | None:
     """Give the config at a position; None where a key or the mixer excludes it."""
     try:
-        config = config_of(variant, **SIZES, position=position)
+        config = config_of(variant, **_small(kind), position=position)
         with told_of(config.mixer):
             mixer_class(config.mixer).check(config)
     except UserError:

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from headstock.errors import UserError
 from headstock.model.visibility import Visible
 
 BLOCK = 64
@@ -38,7 +38,7 @@ def differencing(q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, less: Tensor, v
     key, width). With k (batch, group, key, d) both maps of a pair read the same keys. Pair i reads group
     i // (pairs / groups). less is a scalar, (pair,), or (batch, pair, query). All are of one dtype, float32 or wider.
     Memory grows linearly with the keys, backwards too. ALiBi, one slope a pair, needs causal attention.
-    There is no second derivative.
+    Raises UserError where a gradient is to be differentiated again, which the walk cannot be.
     """
     return _Differencing.apply(q_bhqd, k_bhkd, v_bhkd, less, visible)  # type: ignore[no-any-return, no-untyped-call]
 
@@ -65,9 +65,15 @@ class _Differencing(torch.autograd.Function):
         return layout.heads(z, maps=1)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, dz_bhqd: Tensor) -> tuple[Tensor | None, ...]:
         """Softmax backwards, map by map: ds = p ∘ (dp − Σ p ∘ dp), where dp₁ = dz·v and dp₂ = −less · dp₁."""
+        if (
+            torch.is_grad_enabled()
+        ):  # as create_graph sets it; torch's own once_differentiable says it to .backward() alone
+            raise UserError(
+                "maps subtracted block by block have no second derivative: leave create_graph out, or set "
+                "model.plain = True."
+            )
         layout: _Layout = ctx.layout
         q, k, v, less, *kept = ctx.saved_tensors
         dz = layout.rows(dz_bhqd, maps=1)
@@ -114,14 +120,16 @@ class _Layout:
     own_keys: bool
     """Whether each map of a pair has keys of its own."""
     scale: float
-    has_odd_keys: bool
-    """Whether there is a key that is no finite number."""
+    may_be_odd: bool
+    """Whether there may be scores that are no finite numbers."""
 
     @classmethod
     def of(cls, q_bhqd: Tensor, k_bhkd: Tensor, v_bhkd: Tensor, visible: Visible) -> "_Layout":
         batch, heads, _, width = q_bhqd.shape
         groups = v_bhkd.shape[1]
-        own_keys, is_odd = k_bhkd.shape[1] == 2 * groups, not math.isfinite(k_bhkd.sum())
+        own_keys = k_bhkd.shape[1] == 2 * groups
+        most = float(torch.linalg.vector_norm(q_bhqd)) * float(torch.linalg.vector_norm(k_bhkd))  # no score is larger
+        is_odd = not most < torch.finfo(q_bhqd.dtype).max
         return cls(visible, batch, batch * groups, heads // 2 // groups, own_keys, 1 / math.sqrt(width), is_odd)
 
     def rows(self, x_bhqd: Tensor, maps: int) -> Tensor:
@@ -259,7 +267,7 @@ class _Block:
         if self.added is not None:
             last = self.by_map(scores)[..., -self.added.shape[-1] :]
             last += self.added
-            if self.layout.has_odd_keys:  # less infinity they are still no number, and would be seen
+            if self.layout.may_be_odd:  # less infinity they are still no number, and would be seen
                 last.masked_fill_(self.added == -math.inf, -math.inf)
         torch.softmax(scores, -1, out=maps)
         if self.blind is not None:

@@ -105,7 +105,7 @@ def _enough(end: float, places: int, towards: Callable[[float], int], edges: lis
         return [(value < edge, value > edge) for edge in edges]
 
     enough = range(places, max(places, MOST_PLACES) + 1)
-    return next((n for n in enough if sides(_rounded(end, n, towards)) == sides(end)), places)
+    return next((n for n in enough if sides(_rounded(end, n, towards)) == sides(end)), max(enough))
 
 
 def _written(end: float, places: int, towards: Callable[[float], int]) -> str:

@@ -33,7 +33,7 @@ def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: s
                 name=row.name,
                 says=row.says,
                 variant=cell.model.variant if cell is not None else "",
-                task=cell.task.spec if cell is not None else "",
+                task=cell.task.spec if cell is not None else row.task,
                 steps=cell.training.steps if cell is not None else 0,
                 published=dict(row.published),
                 runs=runs,

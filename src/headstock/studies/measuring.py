@@ -42,6 +42,8 @@ def is_measured(store: StudyStore, study: Study, row: Row, seed: int, cell: Stud
     kept = store.kept(store.figures_file(row, seed, cell))
     if kept is None:
         return False
+    if cell is None and kept.task not in (None, row.task):
+        return False
     by = code_of(row)
     return not (_read_of(study, row) - set(kept.figures) - TRAINED and by and by != kept.by)
 
@@ -73,7 +75,7 @@ def measured(
             found = row.measure(Opened(row.name, seed, budget, model, task))
             if not isinstance(found, Measured):
                 raise TypeError(f"measure gave {type(found).__name__} and not Measured")
-            return store.keep(file, found, code_of(row), environment(row, device), note)
+            return store.keep(file, found, code_of(row), environment(row, device), note, "" if cell else row.task)
         except UserError as error:
             raise MeasuringFailed(f"measuring it failed: {error}") from error
         except (Exception, SystemExit) as error:

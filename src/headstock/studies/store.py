@@ -41,6 +41,8 @@ class Kept:
     environment: Mapping[str, Any]
     note: str
     """What a reader should know of how it was measured; mostly nothing."""
+    task: str | None = None
+    """What a row that trains nothing was measured on, as it was asked for; None where that was not kept."""
 
 
 class StudyStore:
@@ -120,16 +122,19 @@ class StudyStore:
         try:
             figures = {str(name): float(value) for name, value in said["figures"].items()}
             by, note = str(said.get("by", "")), str(said.get("note", ""))
-            return Kept(figures, dict(said["details"]), by, dict(said.get("environment", {})), note)
+            return Kept(figures, dict(said["details"]), by, dict(said.get("environment", {})), note, said.get("task"))
         except (TypeError, KeyError, ValueError, AttributeError):
             raise UserError(f"{file} is not what was measured of a row: delete it to measure again.") from None
 
-    def keep(self, file: Path, measured: Measured, by: str, environment: Mapping[str, Any], note: str) -> Kept:
+    def keep(
+        self, file: Path, measured: Measured, by: str, environment: Mapping[str, Any], note: str, task: str
+    ) -> Kept:
         """Keep what was measured; give it as it will be read."""
         figures = {name: float(value) for name, value in measured.figures.items()}
         details: dict[str, Any] = without_odd_numbers(measured.details)
         said = {"figures": with_plain_numbers(figures), "details": details, "by": by, "environment": dict(environment)}
-        write_json(file, {**said, "note": note} if note else said)
+        said |= {name: value for name, value in (("note", note), ("task", task)) if value}
+        write_json(file, said)
         found = self.kept(file)
         assert found is not None
         return found

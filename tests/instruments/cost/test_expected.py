@@ -101,7 +101,7 @@ def test_a_table_counts_the_gradient_of_its_places() -> None:
     assert difference == pytest.approx(4 * 4 * (4096**2 - 512**2), rel=0.05)
 
 
-@pytest.mark.parametrize(("part", "step"), [("blok", "forward"), ("mixing", "backward")])
+@pytest.mark.parametrize(("part", "step"), [("blok", "forward"), ("mixing", "backward"), (None, "forward")])
 def test_an_unknown_part_or_pass_is_refused(part: Any, step: Any) -> None:
-    with pytest.raises(UserError, match=r"there is no '(blok|backward)' to foresee"):
+    with pytest.raises(UserError, match=r"there is no ('blok'|'backward'|None) to foresee"):
         expected_bytes(config_of("softmax", **SIZES), 16, part, step)

@@ -55,7 +55,7 @@ def expected_bytes(
     """
     for given, known in ((part, get_args(Part)), (step, get_args(Pass))):
         if given not in known:
-            raise UserError(f"there is no {given!r} to foresee: {near_name(given, known)}")
+            raise UserError(f"there is no {given!r} to foresee: {near_name(str(given), known)}")
     stages = _Stages(config, length, batch, step, plain)
     numbers = {
         "block": stages.block,

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -96,6 +96,9 @@ class Mixer(nn.Module, ABC):
     """Positions, ModelConfig's keys, or "cross attention", that mean nothing here, each with its reason."""
     reads: ClassVar[frozenset[str]] = frozenset()
     """Those of `KEYS_OF_SOME` that this mixer reads."""
+    tried_with: ClassVar[Mapping[str, Any]] = {}
+    """ModelConfig's keys with which `headstock check` tries it where they are not given: sizes that its fast evaluation
+    begins at, where small ones would pass it by."""
     norms_heads: ClassVar[bool] = False
     """Whether its formula has a norm of each head's output, which head_norm=none leaves out; it sees to that itself."""
 

@@ -18,8 +18,8 @@ from headstock.model.mixers.differential import MAPS_OF_A_PAIR, shown_maps
 from headstock.model.shapes import Mixed, Residual, Scores, VisibleTensor, Weights
 
 SHORTEST, NARROWEST = 256, 32
-"""Queries, and their width, below which a fused call is as quick as blocks that subtract the maps first: each block is
-a dozen operations, and what it saves are products as wide as the heads."""
+"""Queries and keys, and their width, below which a fused call is as quick as blocks that subtract the maps first: each
+block is a dozen operations, and what it saves are products as wide as the heads."""
 
 
 class Differential2(ScoreMixer):
@@ -33,6 +33,7 @@ class Differential2(ScoreMixer):
     """
 
     weights_are = "signed"
+    tried_with: ClassVar = {"d_head": NARROWEST}
     refuses: ClassVar = {"query_key": "it has twice as many queries as keys, so neither serves as the other"}
 
     @classmethod
@@ -103,9 +104,11 @@ def _subtracts_maps_first(heads: Heads) -> bool:
     q_bhqd, visible = heads.q_bhqd, heads.visible
     if q_bhqd.device.type != "cpu" or q_bhqd.dtype not in (torch.float32, torch.float64):
         return False
-    if not visible.n_keys or (visible.slopes_h is not None and not visible.causal):
+    if not heads.k_bhkd.numel() or (visible.slopes_h is not None and not visible.causal):
         return False
-    return visible.n_queries >= SHORTEST and q_bhqd.shape[-1] >= NARROWEST
+    if torch.compiler.is_compiling():  # whose tensors have no numbers to look at
+        return False
+    return min(visible.n_queries, visible.n_keys) >= SHORTEST and q_bhqd.shape[-1] >= NARROWEST
 
 
 def _less_its_share(maps_or_averages: Tensor, heads: Heads) -> Tensor:
