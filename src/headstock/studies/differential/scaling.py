@@ -190,7 +190,8 @@ STUDY = Study(
         "By parameters it is behind at all four widths after 500 steps, by 0.016 to 0.032 nats, without an order that "
         "ten seeds would tell. 500 steps is where its beginning still shows.",
         "Version 2 is level with softmax by tokens, and at equal parameters the better the wider: 0.002 nats behind at "
-        "width 32, then 0.014, 0.012 and at width 128 0.025 ahead (0.016 to 0.035). That was seen afterwards; heads "
+        "width 32, then 0.014, 0.012 and at width 128 0.025 ahead (0.016 to 0.035, for this row "
+        "alone). That was seen afterwards, as one of seven differences; heads "
         "are 16 wide throughout, so that width and number of heads are not told apart.",
     ),
     pictures=pictures,
