@@ -80,6 +80,17 @@ def test_without_a_position_all_that_are_allowed_are_tried_and_what_is_dear_at_o
     assert len({o.position for o in everywhere.outcomes if o.check == "memory is linear"}) == 3
 
 
+@pytest.mark.parametrize("mixer", ["softmax", "softmax1", "sink", "differential", "differential2"])
+def test_mixers_with_a_fused_way_hold_what_they_claim_of_their_memory_in_both_directions(mixer: str) -> None:
+    report = check_mixer(f"{mixer}+none,causal=false", only=["memory is linear"], full=True)
+    assert [outcome.status for outcome in report.outcomes if outcome.check == "memory is linear"] == ["passed"]
+
+
+@pytest.mark.parametrize("mixer", ["uniform", "sigmoid", "table"])
+def test_a_mixer_without_one_claims_nothing_of_it_in_both_directions(mixer: str) -> None:
+    assert not mixer_class(mixer).memory_is_linear(config_of(mixer, **SIZES, causal=False))
+
+
 def test_what_a_mixer_refuses_is_not_asked_of_it_and_the_reason_is_told() -> None:
     report = check_mixer("lstm+none", only=["choices are read"])
     assert report.outcomes[1].status == "not applicable"

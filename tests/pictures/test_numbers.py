@@ -44,6 +44,23 @@ def test_an_end_beside_zero_is_not_written_as_zero(end, width):
         assert (written[0] > 0) == (low > 0)
 
 
+@given(st.integers(-(10**14), 10**14), st.floats(0, 1e14))
+def test_ends_past_a_thousand_million_are_rounded_outwards_too(low, width):
+    assume(width > 1e-3 * abs(low))
+    low, high = float(low), low + width
+    written = [float(end.replace("−", "-").replace(",", "")) for end in numbers.outwards(low, high)]
+    assert written[0] <= low + 1e-9 * abs(low)
+    assert written[1] >= high - 1e-9 * abs(high)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(24672, "24,672"), (221664, "221,664"), (-1234.4, "−1,234"), (9999.7, "10,000"), (2.0, "2"), (1e-7, "1e−07")],
+)
+def test_thousands_stand_apart_whatever_the_size(value, written):
+    assert numbers.small(value) == written
+
+
 @given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6))
 def test_an_interval_is_rounded_outwards(low, width):
     high = low + width

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from headstock.pictures.spreads import Spread, finite
 
 ABSENT = "—"
+LARGEST = 1e9
+"""From here on a number is written with an exponent, and four digits."""
 MOST_PLACES = 8
 """Decimals of an interval's end beside zero; a smaller one is written with an exponent."""
 
@@ -23,7 +25,7 @@ def fixed(value: float | None, places: int) -> str:
     value = finite(value)
     if value is None:
         return ABSENT
-    written = f"{value:,.{places}f}" if abs(value) < 1e9 else f"{value:.3e}"
+    written = f"{value:,.{places}f}" if abs(value) < LARGEST else f"{value:.3e}"
     if not written.strip("-0.,"):
         written = written.lstrip("-")
     return written.replace("-", "−") if "e" not in written else written.replace("e+", "e").replace("-", "−")
@@ -78,10 +80,10 @@ def small(value: float | None, digits: int = 4) -> str:
     value = finite(value)
     if value is None:
         return ABSENT
-    written = (
-        f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.3e}"
-    )
-    return written.replace("-", "−")
+    rounded = float(f"{value:.{digits}g}")
+    if abs(rounded) >= 10**digits:
+        return fixed(value, 0)
+    return f"{rounded:,.{digits}g}".replace("-", "−")
 
 
 def outwards(low: float, high: float, edges: Iterable[float] = ()) -> tuple[str, str]:
@@ -90,7 +92,7 @@ def outwards(low: float, high: float, edges: Iterable[float] = ()) -> tuple[str,
     One that holds zero, whose ends no sentence gives, has a digit more. An end has as many digits as it takes to stand
     on its own side of each of `edges`.
     """
-    if low == high or (low == round(low) and high == round(high)):
+    if low == high or all(end == round(end) and abs(end) < LARGEST for end in (low, high)):
         return small(low), small(high)
     places = max(0, -math.floor(math.log10((high - low) / 2)) + (low < 0 < high))
     known = [edge for edge in edges if math.isfinite(edge)]
@@ -111,6 +113,8 @@ def _enough(end: float, places: int, towards: Callable[[float], int], edges: lis
 def _written(end: float, places: int, towards: Callable[[float], int]) -> str:
     """Write an interval's end; one beside zero that so many places would make zero has a digit of its own."""
     rounded = _rounded(end, places, towards)
+    if abs(rounded) >= LARGEST:
+        return fixed(_rounded(end, 3 - math.floor(math.log10(abs(rounded))), towards), 0)
     if rounded or not end:
         return fixed(rounded, places)
     places = -math.floor(math.log10(abs(end)))

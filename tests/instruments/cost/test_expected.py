@@ -10,7 +10,7 @@ from headstock.instruments.cost import PARTS, PASSES, Part, Pass, expected_bytes
 from headstock.instruments.cost.subject import Subject
 from headstock.instruments.memory import peak_bytes
 from headstock.model.config import config_of
-from headstock.model.mixers import mixer_names
+from headstock.model.mixers import mixer_class, mixer_names
 
 SIZES: dict[str, Any] = {"vocab_size": 1, "context": 512, "d_model": 64, "n_heads": 4}
 MIXERS = [mixer for mixer in mixer_names() if mixer != "lstm"]
@@ -18,16 +18,16 @@ OF_A_FLOOR = 0.94
 """Of the formula: the running mean keeps no values for its backward pass."""
 
 
-def counted(variant: str, length: int, part: Part, step: Pass, plain: bool, **sizes: Any) -> float:
+def counted(variant: str, length: int, part: Part, step: Pass, plain: bool, batch: int = 1, **sizes: Any) -> float:
     """Give how many times the formula's bytes were held."""
     config = config_of(variant, **{**SIZES, **sizes})
     subject = Subject(variant, config, plain, torch.device("cpu"))
-    way = subject.ways(length, 1, [part])[part]
+    way = subject.ways(length, batch, [part])[part]
     run = way.forward if step == "forward" else way.training
     subject.block.train(step == "training")
     run()
     way.let_go()
-    return peak_bytes(run) / expected_bytes(config, length, part, step, plain=plain)
+    return peak_bytes(run) / expected_bytes(config, length, part, step, batch=batch, plain=plain)
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["stored", "fast"])
@@ -35,6 +35,29 @@ def counted(variant: str, length: int, part: Part, step: Pass, plain: bool, **si
 def test_a_block_holds_what_the_formula_says_and_less_than_four_times_as_much(mixer: str, plain: bool) -> None:
     for step in PASSES:
         assert OF_A_FLOOR <= counted(mixer, 320, "block", step, plain) < 3.8, step
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize(
+    "options", ["+alibi", "+alibi,window=64", ",window=64", ",causal=false", "+alibi,causal=false", "+alibi,soft_cap=5"]
+)
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_it_is_a_floor_with_penalties_windows_caps_and_both_directions_too(
+    mixer: str, options: str, batch: int
+) -> None:
+    try:
+        mixer_class(mixer).check(config_of(mixer + options, **SIZES))
+    except UserError as error:
+        pytest.skip(f"the mixer refuses these: {error}")
+    for step in PASSES:
+        for part in ("mixing", "block"):
+            assert counted(mixer + options, 320, part, step, plain=False, batch=batch) >= OF_A_FLOOR, (step, part)
+
+
+@pytest.mark.parametrize("variant", ["softmax+alibi", "softmax1+alibi", "softmax,causal=false", "sigmoid,window=64"])
+def test_a_block_with_them_holds_less_than_twice_the_formulas_bytes(variant: str) -> None:
+    for step in PASSES:
+        assert counted(variant, 512, "block", step, plain=False) < 2, step
 
 
 @pytest.mark.parametrize("step", PASSES)

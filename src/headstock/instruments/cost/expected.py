@@ -8,7 +8,7 @@ its kernels beside. Inputs, parameters and their gradients are not counted, nor 
 Knows nothing of what a mixer of its own does besides weighing and averaging, such as a norm of each head.
 """
 
-from typing import get_args
+from typing import Literal, get_args
 
 import torch
 
@@ -23,6 +23,8 @@ OF_SCORES, OF_STATES = 3, 2
 """Maps that are stored at once: scores, masked scores and weights; without a mask's copy, scores and weights."""
 KEPT = 1
 """Maps that are left for the backward pass at the least: the weights."""
+OF_PENALTIES = 2
+"""ALiBi's penalties where a fused kernel adds them to its scores: as they are, and as the mask that it is given."""
 
 
 def stored_once(config: ModelConfig, length: int, batch: int = 1) -> int | None:
@@ -98,13 +100,16 @@ class _Stages:
         self.gated = config.feedforward == "swiglu"
         self.inner_map = config.d_model * config.d_ff if config.feedforward != "none" else 0
         maps = batch * sizes.query_heads
-        self.a_map = maps * length**2
-        self.maps = maps_at_once(config)
-        self.stored = plain or not memory_is_linear(config, step)
-        self.at_once = self.maps * self.a_map if self.stored else 0
-        if not self.stored and self.maps == OF_SCORES and not _has_own_way(config):
-            self.stored = length < SHORTEST  # too short for blocks
-            self.at_once = self.maps * (self.a_map if self.stored else maps * _largest_block(length))
+        a_map = maps * length**2
+        way = _way(config, length, step, plain)
+        stored = a_map if way == "stored" else 0
+        penalties = sizes.query_heads * length**2 if way == "penalties" else 0  # the same for every row of the batch
+        self.kept = KEPT * stored + penalties
+        # A fused kernel may write averages side by side; others give them by head, to be copied.
+        sides = 1 if _is_fused(config) and way != "stored" else 2
+        self.with_averages = stored + OF_PENALTIES * penalties + sides * self.averages
+        of_a_block = maps * _largest_block(length, config.window) if way == "blocks" else 0
+        self.at_once = maps_at_once(config) * (stored + of_a_block) + OF_PENALTIES * penalties
 
     @property
     def heads(self) -> int:
@@ -114,11 +119,11 @@ class _Stages:
     @property
     def left(self) -> int:
         """What mixing leaves for the backward pass beside what it read."""
-        return self.averages + (KEPT * self.a_map if self.stored else 0)
+        return self.averages + self.kept
 
     def mixing(self) -> int:
-        """Maps, then averages, by head and side by side; for the backward pass the gradients of all that was read."""
-        mixed = max(self.at_once, (self.a_map if self.stored else 0) + 2 * self.averages)
+        """Maps, then averages; for the backward pass the gradients of all that was read."""
+        mixed = max(self.at_once, self.with_averages)
         return max(mixed, self.left + self.heads + self.own) if self.training else mixed
 
     def projections(self) -> int:
@@ -149,14 +154,40 @@ class _Stages:
         return max(mixing, after)
 
 
-def _largest_block(length: int) -> int:
-    """Give the weights of one map in the block that has most of them: the last whole one, or the rest after it."""
-    whole = length // BLOCK * BLOCK
-    return max(BLOCK * whole, (length - whole) * length)
+def _way(config: ModelConfig, length: int, step: Pass, plain: bool) -> Literal["stored", "penalties", "blocks", "free"]:
+    """Say what of all pairs of tokens is in memory at once: every weight, ALiBi's penalties, or a block's weights.
+
+    "free": none of them, or mixing goes a way of its own, of which no more is known here.
+    """
+    kind = mixer_class(config.mixer)
+    if plain or (step == "training" and config.dropout_attention):
+        return "stored"
+    if not issubclass(kind, ScoreMixer):
+        return "free" if memory_is_linear(config, step) else "stored"
+    if memory_is_linear(config, step):
+        if _is_fused(config):
+            return "free"
+        return "blocks" if length >= SHORTEST else "stored"
+    for_its_penalties = memory_is_linear(config.model_copy(update={"position": "none"}), step)
+    if config.position != "alibi" or not (_is_fused(config) and for_its_penalties):
+        return "stored"
+    in_window = (
+        config.window is not None and 4 * config.window <= length
+    )  # where the kernel is called a block at a time
+    return "free" if in_window or kind.subtracts_maps(config) else "penalties"
 
 
-def _has_own_way(config: ModelConfig) -> bool:
+def _is_fused(config: ModelConfig) -> bool:
     """Say whether a mixer of scores averages by a way of its own, not by blocks."""
     kind = mixer_class(config.mixer)
-    assert issubclass(kind, ScoreMixer)
-    return (kind.mix_fast is not ScoreMixer.mix_fast or kind.mix is not ScoreMixer.mix) and config.soft_cap is None
+    if not issubclass(kind, ScoreMixer) or config.soft_cap is not None:
+        return False
+    return kind.mix_fast is not ScoreMixer.mix_fast or kind.mix is not ScoreMixer.mix
+
+
+def _largest_block(length: int, window: int | None) -> int:
+    """Give the weights of one map in the block that has most of them: the last whole one, or the rest after it."""
+    whole = length // BLOCK * BLOCK
+    rest = length - whole
+    seen = length if window is None else window - 1
+    return max(BLOCK * min(whole, seen + BLOCK), rest * min(length, seen + rest))

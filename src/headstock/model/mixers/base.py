@@ -403,10 +403,10 @@ class ScoreMixer(HeadMixer):
 
     @classmethod
     def memory_is_linear(cls, config: ModelConfig) -> bool:
-        """Fused or by blocks, no weight is stored; but the fused kernel wants ALiBi's penalties, all of them."""
+        """Fused or, if causal, by blocks, no weight is stored; but the fused kernel wants all of ALiBi's penalties."""
         overridden = cls.mix_fast is not ScoreMixer.mix_fast or cls.mix is not ScoreMixer.mix
         fused = overridden and config.soft_cap is None
-        return config.causal and config.dropout_attention == 0 and not (fused and config.position == "alibi")
+        return config.dropout_attention == 0 and (config.position != "alibi" if fused else config.causal)
 
 
 def into_residual(z_bqhd: Tensor, output: nn.Linear | None, hooks: PassHooks) -> Residual:

@@ -39,6 +39,11 @@ class Uniform(ScoreMixer):
         """Queries and keys of width 0."""
         return HeadSizes.usual(config, key_size=0)
 
+    @classmethod
+    def memory_is_linear(cls, config: ModelConfig) -> bool:
+        """A running mean or, in a window, blocks; but only from the past on."""
+        return config.causal and super().memory_is_linear(config)
+
     def weigh(self, scores_bhqk: Scores, visible_bhqk: VisibleTensor) -> Weights:
         """Softmax of zeros."""
         return masked_softmax(scores_bhqk, visible_bhqk)
