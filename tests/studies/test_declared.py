@@ -80,7 +80,10 @@ COMPUTED = {
         "two-blocks": "f8a99cc8", "no-context-fan-in": "a0513e7e", "no-context-gpt2": "f080de37",
         "block-fan-in": "cf349819", "block-gpt2": "aa725163",
     },
-    "norm-placement": {"pre": "84af4678", "pre-warm-up": "f8ca3c07", "post": "a89b2114", "post-warm-up": "5b93dc20"},
+    "norm-placement": {
+        "pre": "4eb898e6", "pre-warm-up": "33ee4369", "post": "2ca1172c", "post-warm-up": "d2723a24",
+        "pre-64": "84af4678",
+    },
     "positions": {
         "learned": "77134a13", "sinusoidal": "37b9bb13", "rope": "ef7369f8", "alibi": "528c0ee5", "xpos": "24003ea1",
         "none": "b7263d10",
@@ -90,6 +93,8 @@ COMPUTED = {
         "block-undivided": "1f1c0400", "head-32": "21b51520", "head-32-undivided": "5f5d2441",
         "head-128": "5f52f7e8", "head-128-undivided": "ba9bc469", "head-256": "ff201ade",
         "head-256-undivided": "e36a465e", "head-1024": "7c7a49e5", "head-1024-undivided": "c8d7fa8c",
+        "wide-128": "dac47e93", "wide-128-undivided": "d8ca89d0", "wide-256": "22190843",
+        "wide-256-undivided": "e228cda0", "wide-1024": "4d3d3a20", "wide-1024-undivided": "b512f111",
     },
     "recurrence": {"lstm": "25a52f07", "softmax": "fcd3bdbb"},
     "crossing": {

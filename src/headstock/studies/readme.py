@@ -11,14 +11,16 @@ from headstock.studies.results import StudyResult
 def as_markdown(result: StudyResult) -> str:
     """Give the page: verdicts, rows, where ours differs, what was chosen, how it was computed."""
     study = result.study
-    head, rows = write.columns_of_rows(result)
     says = {row.name: row.says for row in result.rows}
     blocks = [
         f"# {_text(result.title)}",
         _text(f"{study.asks} Published figures: {study.source}. {write.capital(write.budget(result))}, {result.date}."),
         *_claims(result),
         "## Rows",
-        _table([head[0], "what it is", *head[1:]], [[row[0], says[row[0]], *row[1:]] for row in rows]),
+        *(
+            _table([head[0], "what it is", *head[1:]], [[row[0], says[row[0]], *row[1:]] for row in rows])
+            for head, rows in write.tables_of_rows(result)
+        ),
         write.of_the_rows(result),
         *_listed("", write.failures(result)),
         *_listed(f"## {write.remarks_heading(result)}", study.remarks),

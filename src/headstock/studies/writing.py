@@ -54,7 +54,7 @@ def chosen_heading(result: StudyResult) -> str:
 
 
 def of_the_rows(result: StudyResult) -> str:
-    """Say what the numbers of the table of rows are."""
+    """Say what the numbers of the tables of rows are."""
     said = f"Means over the seeds that are there; {SPREAD_IS}."
     trained = any(row.variant for row in result.rows)
     return said + " Figures are of the held-out split unless they say train." * trained
@@ -97,7 +97,7 @@ def figure_words(name: str) -> str:
 
 
 def figures_shown(result: StudyResult) -> list[str]:
-    """Give the figures of the table of rows: the study's, then those published beside a row."""
+    """Give the figures of the tables of rows: the study's, then those published beside a row."""
     named = [*result.study.figures, *(name for row in result.rows for name in row.published)]
     there = {name for row in result.rows for run in row.runs for name in run.figures}
     there |= {name for row in result.rows for name in row.published}
@@ -182,20 +182,44 @@ def environment(result: StudyResult) -> list[tuple[str, str]]:
     return [(key, ", ".join(values)) for key, values in result.environment.items()]
 
 
-def columns_of_rows(result: StudyResult) -> tuple[list[str], list[Sequence[str]]]:
-    """Give the table of rows as text: its head, and for each row ours beside what was published."""
-    figures = figures_shown(result)
-    places = {name: places_for([row.spread(name) for row in result.rows]) for name in figures}
-    with_published = {name for row in result.rows for name in row.published}
+def tables_of_rows(result: StudyResult) -> list[tuple[list[str], list[Sequence[str]]]]:
+    """Give the tables of rows as text, each its head, and for each row ours beside what was published.
+
+    Rows that are trained stand in one table; others with those whose figures they share.
+    """
+    return [_table_of(result, figures, rows) for figures, rows in _groups(result)]
+
+
+def _groups(result: StudyResult) -> list[tuple[list[str], list[RowResult]]]:
+    """Give the figures of each table, and its rows."""
+    shown = figures_shown(result)
+    groups: list[tuple[bool, set[str], list[RowResult]]] = []
+    for row in result.rows:
+        is_trained, known = bool(row.variant), {name for name in shown if row.values(name) or name in row.published}
+        for of_trained, figures, rows in groups:
+            if is_trained == of_trained and (is_trained or known <= figures or known >= figures):
+                figures |= known
+                rows.append(row)
+                break
+        else:
+            groups.append((is_trained, known, [row]))
+    return [([name for name in shown if name in figures], rows) for _, figures, rows in groups]
+
+
+def _table_of(
+    result: StudyResult, figures: Sequence[str], rows: Sequence[RowResult]
+) -> tuple[list[str], list[Sequence[str]]]:
+    places = {name: places_for([row.spread(name) for row in rows]) for name in figures}
+    with_published = {name for row in rows for name in row.published}
     head = ["row"]
     for name in figures:
         head += [f"{figure_words(name)}, ours", PUBLISHED] if name in with_published else [figure_words(name)]
-    rows: list[Sequence[str]] = []
-    for row in result.rows:
+    lines: list[Sequence[str]] = []
+    for row in rows:
         cells = [row.name]
         for name in figures:
             cells.append(spread_in_words(row, name, places[name]))
             if name in with_published:
                 cells.append(row.published.get(name, ""))
-        rows.append([*cells, seeds_in_words(result, row)])
-    return [*head, "seeds"], rows
+        lines.append([*cells, seeds_in_words(result, row)])
+    return [*head, "seeds"], lines

@@ -96,6 +96,11 @@ def result(found: list[RowResult], seeds: int, study: Study = STUDY, **more: Any
     return replace(made, **more)
 
 
+def measured(name: str, published: dict[str, str], **figures: float) -> RowResult:
+    run = RowRun(0, "finished", figures=figures, curve=(), folder=f"rows/{name}-seed0")
+    return RowResult(name, "nothing is trained", "", "", 0, published, (run,))
+
+
 def failed(row: RowResult) -> RowResult:
     runs = tuple(RowRun(run.seed, "failed", "the loss is nan at step 7", diverged=True) for run in row.runs)
     return replace(row, runs=runs)
@@ -107,6 +112,14 @@ def case(name: str) -> StudyResult:
             return result(rows(3), 3)
         case "one seed":
             return result(rows(1), 1)
+        case "measured too":
+            more = [
+                measured("width-4", {"variance": "3.975"}, variance=3.945, frozen=0.0),
+                measured("width-16", {}, variance=16.03, frozen=0.0115),
+                measured("masks", {"weight": "0"}, weight=0.0),
+            ]
+            study = replace(STUDY, figures=("perplexity", "variance", "frozen", "weight"))
+            return result(rows(1)[:3] + more + rows(1)[3:], 1, study)
         case "nothing run":
             missing = [replace(row, runs=(RowRun(0, "missing"),)) for row in rows(1)]
             return result(missing, 1, replace(STUDY, pictures=None))
@@ -126,4 +139,13 @@ def case(name: str) -> StudyResult:
     raise AssertionError(name)
 
 
-CASES = ("three seeds", "one seed", "nothing run", "one diverged", "no claims", "some of its own", "nasty words")
+CASES = (
+    "three seeds",
+    "one seed",
+    "measured too",
+    "nothing run",
+    "one diverged",
+    "no claims",
+    "some of its own",
+    "nasty words",
+)

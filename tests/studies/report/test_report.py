@@ -15,6 +15,7 @@ from headstock.studies.readme import as_markdown
 from headstock.studies.report import as_fragment, as_html
 from headstock.studies.report.strips import limits, strip
 from headstock.studies.results import StudyResult
+from headstock.studies.writing import tables_of_rows
 from tests.studies.report import cases
 
 EMPTY = {"br", "meta", "wbr", "path"}
@@ -101,6 +102,20 @@ def test_claims_that_nobody_published_are_counted_for_themselves() -> None:
     assert result.counts == {"reproduced": 3, "not reproduced": 0, "upheld": 1, "not upheld": 1, "not decidable": 2}
     own = replace(result, judgements=tuple(j for j in result.judgements if j.verdict == "upheld"))
     assert own.title == "From an average to a block: the one own claim is upheld"
+
+
+def test_trained_rows_stand_in_one_table_and_measured_ones_with_those_that_share_their_figures() -> None:
+    tables = tables_of_rows(cases.case("measured too"))
+    assert [head for head, _ in tables] == [
+        ["row", "perplexity, ours", "published", "seeds"],
+        ["row", "variance, ours", "published", "frozen", "seeds"],
+        ["row", "weight, ours", "published", "seeds"],
+    ]
+    assert [[name for name, *_ in lines] for _, lines in tables] == [
+        list(cases.NAMES), ["width-4", "width-16"], ["masks"]
+    ]  # fmt: skip
+    assert tables[1][1] == [["width-4", "3.945", "3.975", "0", "1"], ["width-16", "16.03", "", "0.0115", "1"]]
+    assert page_of("measured too").count('<table class="hs-arms"') == 3
 
 
 def texts(result: StudyResult) -> Mapping[str, str]:

@@ -138,6 +138,10 @@ def _one_head(width: int) -> str:
     return f"softmax,n_heads=1,d_head={width},output_bias=true"
 
 
+def _as_wide(width: int) -> str:
+    return f"softmax,n_heads=1,output_map=false,d_model={width}"
+
+
 _VARIANCES = {4: "3.975", 16: "16.071", 64: "64.249", 256: "253.065", 1024: "1015.562"}
 _STDS = {4: "1.994", 16: "4.009", 64: "8.016", 256: "15.908", 1024: "31.868"}
 _FOUND: dict[int, dict[str, str]] = {
@@ -173,6 +177,13 @@ ROWS = (
         Row(f"head-{width}{suffix}", f"one head of {width}, {how}", f"{_one_head(width)}{more}", measure=of_scores,
             published=_SCORES.get(f"head-{width}{suffix}", {}))
         for width in TRAINED
+        for suffix, how, more in WAYS
+    ),
+    # How wide those models are is not said.
+    *(
+        Row(f"wide-{width}{suffix}", f"a model as wide as its one head, {width}, {how}", f"{_as_wide(width)}{more}",
+            measure=of_scores)
+        for width in TRAINED[1:]
         for suffix, how, more in WAYS
     ),
 )  # fmt: skip

@@ -43,7 +43,7 @@ class ClaimPart:
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the table of rows; `cells` are ours, published, for each figure, then seeds."""
+    """One row of a table of rows; `cells` are ours, published, for each figure, then seeds."""
 
     name: str
     says: str
@@ -83,12 +83,18 @@ def pictures_of(result: StudyResult) -> tuple[list[Picture], str]:
 
 def _rendered(result: StudyResult, *, whole: bool) -> str:
     looks = looks_of_rows(result)
-    head, rows = write.columns_of_rows(result)
     says = {row.name: row.says for row in result.rows}
     learning = learning_curves(result, looks)
     drawn = {row.name for row in result.rows if learning and row.variant}
-    lines = [
-        Line(name, says[name], swatch(looks[name]) if name in drawn else Markup(), list(cells)) for name, *cells in rows
+    tables = [
+        (
+            head,
+            [
+                Line(name, says[name], swatch(looks[name]) if name in drawn else Markup(), list(cells))
+                for name, *cells in rows
+            ],
+        )
+        for head, rows in write.tables_of_rows(result)
     ]
     own, _ = pictures_of(result)
     page = _template().render(
@@ -98,8 +104,7 @@ def _rendered(result: StudyResult, *, whole: bool) -> str:
         kicker=_kicker(result),
         claims=[_claim(judgement) for judgement in result.judgements],
         basis=write.basis(result),
-        head=head,
-        lines=lines,
+        tables=tables,
         of_the_rows=write.of_the_rows(result),
         failures=write.failures(result),
         differs=write.remarks_heading(result),
