@@ -185,7 +185,7 @@ def environment(result: StudyResult) -> list[tuple[str, str]]:
 def tables_of_rows(result: StudyResult) -> list[tuple[list[str], list[Sequence[str]]]]:
     """Give the tables of rows as text, each its head, and for each row ours beside what was published.
 
-    Rows that are trained stand in one table; others with those whose figures they share.
+    Rows that are trained stand in one table, others with those that they share a figure with.
     """
     return [_table_of(result, figures, rows) for figures, rows in _groups(result)]
 
@@ -193,17 +193,18 @@ def tables_of_rows(result: StudyResult) -> list[tuple[list[str], list[Sequence[s
 def _groups(result: StudyResult) -> list[tuple[list[str], list[RowResult]]]:
     """Give the figures of each table, and its rows."""
     shown = figures_shown(result)
-    groups: list[tuple[bool, set[str], list[RowResult]]] = []
+    groups: list[tuple[set[str], list[RowResult]]] = []
     for row in result.rows:
-        is_trained, known = bool(row.variant), {name for name in shown if row.values(name) or name in row.published}
-        for of_trained, figures, rows in groups:
-            if is_trained == of_trained and (is_trained or known <= figures or known >= figures):
+        known = {name for name in shown if row.values(name) or name in row.published}
+        for figures, rows in groups:
+            both_trained = row.variant and any(other.variant for other in rows)
+            if both_trained or not known or known & figures:
                 figures |= known
                 rows.append(row)
                 break
         else:
-            groups.append((is_trained, known, [row]))
-    return [([name for name in shown if name in figures], rows) for _, figures, rows in groups]
+            groups.append((known, [row]))
+    return [([name for name in shown if name in figures], rows) for figures, rows in groups]
 
 
 def _table_of(

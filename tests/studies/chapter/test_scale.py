@@ -16,7 +16,9 @@ def test_the_published_variances_stand_letter_for_letter() -> None:
         "width-1024": "1015.562",
     }  # fmt: skip
     assert published(STUDY, "std")["width-1024"] == "31.868"
-    assert published(STUDY, "score_std_end") == {"head-1024": "3.44", "head-1024-undivided": "5147"}
+    assert published(STUDY, "score_std_end") == {
+        "head-1024": "3.44", "head-1024-undivided": "5147", "wide-1024": "3.44", "wide-1024-undivided": "5147",
+    }  # fmt: skip
     assert published(STUDY, "undivided_frozen") == {"width-1024": "7 in 10"}
 
 

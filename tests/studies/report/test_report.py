@@ -118,6 +118,13 @@ def test_trained_rows_stand_in_one_table_and_measured_ones_with_those_that_share
     assert page_of("measured too").count('<table class="hs-arms"') == 3
 
 
+def test_a_model_that_is_measured_stands_beside_trained_ones_that_have_its_figures() -> None:
+    row = cases.measured("compiled", {}, perplexity=1.0)
+    result = cases.result([row, *cases.rows(1)], 1)
+    ((_, lines),) = tables_of_rows(result)
+    assert [name for name, *_ in lines] == ["compiled", *cases.NAMES]
+
+
 def texts(result: StudyResult) -> Mapping[str, str]:
     page = " ".join(Reader(as_html(result)).words.replace("\N{NO-BREAK SPACE}", " ").split())
     table = " ".join(result.table().split())

@@ -182,7 +182,7 @@ ROWS = (
     # How wide those models are is not said.
     *(
         Row(f"wide-{width}{suffix}", f"a model as wide as its one head, {width}, {how}", f"{_as_wide(width)}{more}",
-            measure=of_scores)
+            measure=of_scores, published=_SCORES.get(f"head-{width}{suffix}", {}))
         for width in TRAINED[1:]
         for suffix, how, more in WAYS
     ),
@@ -237,6 +237,18 @@ STUDY = Study(
               "99.9 %", "99 in 100 or more", 0.99, full_only=True),
         Claim("A divided one ends at 3.44.", figure("head-1024", "score_std_end"), "3.44",
               "half to twice: which width it is of is not said", 1.72, 6.88, full_only=True),
+        Claim("In a model as wide as its one head, 256, it costs 18 points.",
+              perplexity("wide-256-undivided") - perplexity("wide-256"), "18",
+              "a third on either side: the model's width is not said", 12.0, 24.0, unit="points", full_only=True),
+        Claim("And at 1,024 it costs 17.", perplexity("wide-1024-undivided") - perplexity("wide-1024"), "17",
+              "a third on either side: the model's width is not said", 11.3, 22.7, unit="points", full_only=True),
+        Claim("In such a model training makes the undivided head of 1,024 run away.",
+              figure("wide-1024-undivided", "score_std_end"), "5147",
+              "the order of magnitude: where it ends depends on every step", 1000.0, 25_000.0, full_only=True),
+        Claim("All but every thousandth of its rows choose one token there.",
+              figure("wide-1024-undivided", "saturated_end"), "99.9 %", "99 in 100 or more", 0.99, full_only=True),
+        Claim("The divided one ends at 3.44 there.", figure("wide-1024", "score_std_end"), "3.44",
+              "half to twice: which width it is of is not said", 1.72, 6.88, full_only=True),
     ),
     efforts={
         "quick": Effort(
@@ -248,7 +260,7 @@ STUDY = Study(
             ),
             minutes=6,
         ),
-        "full": Effort(1, {"steps": 1500, "batch_size": 32, "evaluate_every": 250}, minutes=45),
+        "full": Effort(1, {"steps": 1500, "batch_size": 32, "evaluate_every": 250}, minutes=70),
     },
     task=TEXT,
     settings=PLAIN,
@@ -257,7 +269,8 @@ STUDY = Study(
     choices=(
         "Heads of 32 are the ladder's four heads, 3,000 steps of 64 rows, once alone and once in a whole block; heads "
         "of 32, 128, 256 and 1,024 stand alone, 1,500 steps of 32 rows, no norm before the maps.",
-        "The width of those models is not said: 128, with an output map from the head into it.",
+        "The width of those models is not said: 128 with an output map from the head into it, or as wide as the head "
+        "without one, as the ladder's one head is. Both are run and judged.",
         "What counts as frozen is not said: both readings are measured.",
         TOKENIZER,
         START,
