@@ -276,6 +276,14 @@ STUDY = Study(
         START,
         OPTIMISER,
     ),
+    remarks=(
+        "The chapter's figures are met by models as wide as their head: there the undivided head of 1,024 ends with "
+        "scores of a standard deviation of 5,511 (5147) and 99.8 % of rows on one token (99.9 %), the divided one at "
+        "3.55 (3.44), and the division is worth 19.1 and 16.9 points at 256 and 1,024 (18 and 17). In a model of 128 "
+        "it is worth 15.5 and 19.6, but the undivided head ends at 214 and 95 %.",
+        "At a head of 32 what is lost is small after 3,000 steps (0.2 points, 0.5 in a whole block) and 3.0 after the "
+        "shorter training of one head alone.",
+    ),
     spread=0.01,
     spread_because=SPREAD,
     spread_of=("perplexity",),
