@@ -180,9 +180,7 @@ def _way(config: ModelConfig, length: int, step: Pass, plain: bool) -> Literal["
 def _is_fused(config: ModelConfig) -> bool:
     """Say whether a mixer of scores averages by a way of its own, not by blocks."""
     kind = mixer_class(config.mixer)
-    if not issubclass(kind, ScoreMixer) or config.soft_cap is not None:
-        return False
-    return kind.mix_fast is not ScoreMixer.mix_fast or kind.mix is not ScoreMixer.mix
+    return issubclass(kind, ScoreMixer) and kind.has_fast_way(config)
 
 
 def _largest_block(length: int, window: int | None) -> int:

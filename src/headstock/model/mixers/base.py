@@ -404,9 +404,15 @@ class ScoreMixer(HeadMixer):
     @classmethod
     def memory_is_linear(cls, config: ModelConfig) -> bool:
         """Fused or, if causal, by blocks, no weight is stored; but the fused kernel wants all of ALiBi's penalties."""
+        return config.dropout_attention == 0 and (
+            config.position != "alibi" if cls.has_fast_way(config) else config.causal
+        )
+
+    @classmethod
+    def has_fast_way(cls, config: ModelConfig) -> bool:
+        """Whether it averages by a way of its own, such as a fused kernel, and not by blocks."""
         overridden = cls.mix_fast is not ScoreMixer.mix_fast or cls.mix is not ScoreMixer.mix
-        fused = overridden and config.soft_cap is None
-        return config.dropout_attention == 0 and (config.position != "alibi" if fused else config.causal)
+        return overridden and config.soft_cap is None
 
 
 def into_residual(z_bqhd: Tensor, output: nn.Linear | None, hooks: PassHooks) -> Residual:

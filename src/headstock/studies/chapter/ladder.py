@@ -3,14 +3,23 @@
 from headstock.pictures.bars import bars
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Row, Study
-from headstock.studies.chapter.shared import OPTIMISER, PLAIN, SOURCE, SPREAD, START, STEPS, TEXT, TOKENIZER
+from headstock.studies.chapter.shared import (
+    BLOCK,
+    FOUR_HEADS,
+    OPTIMISER,
+    PLAIN,
+    SOURCE,
+    SPREAD,
+    START,
+    STEPS,
+    TEXT,
+    TOKENIZER,
+)
 from headstock.studies.figures import Ours, figure, perplexity
 from headstock.studies.results import StudyResult
 
 AVERAGE = "n_heads=1,value_map=identity,output_map=false"
 ONE_HEAD = "n_heads=1,output_map=false"
-FOUR_HEADS = "n_heads=4,output_bias=true"
-BLOCK = f"{FOUR_HEADS},feedforward=gelu,norm=layernorm"
 
 ROWS = (
     Row("no-context", "each token alone: embedding, then a map to the vocabulary", "softmax+none,n_layers=0",
