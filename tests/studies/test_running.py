@@ -229,6 +229,25 @@ def test_a_seed_more_is_added_and_a_row_with_fewer_says_so(copied: Path, again: 
     assert "2 of 3" in page
 
 
+def test_a_row_with_seeds_of_its_own_has_them_unless_seeds_are_asked_for(copied: Path, again: Again) -> None:
+    quick = replace(STUDY.efforts["quick"], seeds_of={"formula": 3, "average": 1})
+    apart = replace(STUDY, efforts={"quick": quick})
+    result, trained = again(apart, fresh=True)
+    assert trained == ["average 0", "softmax 0", "softmax 1"]
+    assert [len(row.finished) for row in result.rows] == [1, 2, 3]
+    assert [len(judgement.values) for judgement in result.judgements] == [1, 1, 2, 3]
+    page = (copied / "README.md").read_text()
+    assert "Quick budget, 2 seeds, of some rows 1 or 3" in page
+    assert "headstock study toy --budget quick\n" in page
+    assert "not run yet" not in page
+    assert [(row.there, row.seeds) for row in foreseen(apart, "quick", out=copied).rows] == [(1, 1), (2, 2), (3, 3)]
+
+    result, trained = again(apart, seeds=2)
+    assert trained == ["average 1"]
+    assert [len(row.finished) for row in result.rows] == [2, 2, 3]
+    assert "headstock study toy --budget quick --seeds 2\n" in (copied / "README.md").read_text()
+
+
 def test_stopped_after_a_seed_it_has_that_seed_whole_and_ends_with_the_same_numbers(toy: Toy, tmp_path: Path) -> None:
     def stop(event: Any, over: int, total: int) -> None:
         if event.kind == "finished" and over == 3:
@@ -436,6 +455,8 @@ CLAIM = STUDY.claims[0]
         (replace(STUDY, rows=(replace(ROW, variant="sofmax"),), claims=()), "did you mean 'softmax'"),
         (replace(STUDY, efforts={"full": Effort(1)}), "has no budget 'quick'"),
         (replace(STUDY, efforts={"quick": Effort(1, rows=("avrage",))}), "budget quick names a row 'avrage'"),
+        (replace(STUDY, efforts={"quick": Effort(1, seeds_of={"avrage": 2})}), "budget quick names a row 'avrage'"),
+        (replace(STUDY, efforts={"quick": Effort(1, seeds_of={"average": 0})}), "gives average 0 seeds"),
     ],
 )
 def test_a_study_that_contradicts_itself_is_refused_before_anything_is_written(
@@ -455,8 +476,8 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_written(tmp_path: Pa
 
 def test_fewer_steps_shorten_every_row_that_has_more_and_keep_its_share_of_warm_up() -> None:
     rows = (replace(ROW, settings={"steps": 1000, "warmup_steps": 200}), replace(ROW, name="b", settings={"steps": 3}))
-    plan = make_plan(replace(STUDY, rows=rows, claims=()), "quick", steps=50)
-    long, short = (cell.training for cell in plan.cells(0))
+    plan = make_plan(replace(STUDY, rows=rows, claims=()), "quick", seeds=1, steps=50)
+    long, short = (cell.training for cell in plan.cells())
     assert (long.steps, long.warmup_steps, short.steps) == (50, 10, 3)
     assert not plan.as_published
     assert make_plan(STUDY, "full").as_published
@@ -464,8 +485,8 @@ def test_fewer_steps_shorten_every_row_that_has_more_and_keep_its_share_of_warm_
 
 
 def test_a_cell_is_known_by_the_same_folder_as_ever() -> None:
-    plan = make_plan(STUDY, "quick")
-    assert [cell.folder_name for cell in plan.cells(0)] == [
+    plan = make_plan(STUDY, "quick", seeds=1)
+    assert [cell.folder_name for cell in plan.cells()] == [
         "crossing-average-seed0-86b3414f",
         "crossing-softmax-seed0-ad6d20af",
     ]
@@ -492,7 +513,7 @@ def test_a_run_that_differs_in_a_choice_or_has_no_weights_is_not_taken(toy: Toy,
     shutil.copytree(toy[1], tmp_path / "toy")
     another = replace(STUDY, name="another", rows=STUDY.rows[:2], claims=())
     store = StudyStore(tmp_path / "another", make_plan(another, "quick", 1, None, "cpu"))
-    average, softmax = make_plan(another, "quick", 1, None, "cpu").cells(0)
+    average, softmax = make_plan(another, "quick", 1, None, "cpu").cells()
     (tmp_path / "toy" / "cells" / average.folder_name / "model.safetensors").unlink()
     run = tmp_path / "toy" / "cells" / softmax.folder_name / "run.json"
     run.write_text(run.read_text().replace('"steps": 4', '"steps": 5'))
@@ -504,7 +525,7 @@ def test_a_damaged_run_of_another_study_is_passed_over(toy: Toy, tmp_path: Path,
     shutil.copytree(toy[1], tmp_path / "toy")
     another = replace(STUDY, name="another", rows=STUDY.rows[1:2], claims=())
     plan = make_plan(another, "quick", 1, None, "cpu")
-    (cell,) = plan.cells(0)
+    (cell,) = plan.cells()
     path = tmp_path / "toy" / "cells" / cell.folder_name / file
     path.write_bytes(path.read_bytes()[:20])
     assert StudyStore(tmp_path / "another", plan).borrow(cell) is None
@@ -515,7 +536,7 @@ def test_what_else_lies_beside_a_run_is_not_taken_with_it(toy: Toy, tmp_path: Pa
     shutil.copytree(toy[1], tmp_path / "toy")
     another = replace(STUDY, name="another", rows=STUDY.rows[1:2], claims=())
     plan = make_plan(another, "quick", 1, None, "cpu")
-    (cell,) = plan.cells(0)
+    (cell,) = plan.cells()
     place = tmp_path / "toy" / "cells" / cell.folder_name
     (place / "notes").mkdir()
     (place / "gone").symlink_to("nowhere")

@@ -117,7 +117,7 @@ def _plan(plan: "Foreseen") -> str:
             row.name,
             f"{row.steps:,}" if row.steps else "",
             f"{row.parameters:,}" if row.parameters else "",
-            f"{row.there} of {plan.seeds}",
+            f"{row.there} of {row.seeds}",
             row.says,
         ]
         for row in plan.rows

@@ -121,6 +121,8 @@ class Effort:
     """Such as steps and batch_size."""
     rows: tuple[str, ...] = ()
     """The rows it has; all of them where empty."""
+    seeds_of: Mapping[str, int] = field(default_factory=dict)
+    """By row, where one needs another number of runs than the others, as what is measured in seconds may have more."""
     minutes: float | None = None
     """About how long it takes on two cores, where that is known."""
 

@@ -21,12 +21,13 @@ TOLD = ("headstock", "python", "torch", "machine", "processor", "device", "threa
 
 def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: str, date: str) -> StudyResult:
     """Give the result of a study; seeds that were asked for before and are there are part of it."""
-    seeds = max(plan.seeds, max((seed + 1 for seed in range(store.seeds) if _has_any(plan, store, seed)), default=0))
+    beyond = max((seed + 1 for seed in range(store.seeds) if _has_more(plan, store, seed)), default=0)
     places: dict[str, list[str]] = {key: [] for key in TOLD}
     notes: list[str] = []
     rows = []
     for row in plan.rows:
-        runs = tuple(_run(plan, store, row, seed, troubles, places, notes) for seed in range(seeds))
+        seeds = range(max(plan.seeds_of_row(row), beyond))
+        runs = tuple(_run(plan, store, row, seed, troubles, places, notes) for seed in seeds)
         cell = plan.cell(row, 0) if row.variant else None
         rows.append(
             RowResult(
@@ -43,7 +44,7 @@ def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: s
         study=plan.study,
         budget=plan.budget,
         steps=plan.steps,
-        seeds=seeds,
+        seeds=max(plan.seeds, beyond),
         rows=tuple(rows),
         judgements=tuple(judge(plan.study, rows, as_published=plan.as_published)),
         notes=tuple(notes),
@@ -54,10 +55,12 @@ def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: s
     )
 
 
-def _has_any(plan: StudyPlan, store: StudyStore, seed: int) -> bool:
+def _has_more(plan: StudyPlan, store: StudyStore, seed: int) -> bool:
+    """Say whether any row has a seed that it is not asked for now."""
     return any(
         store.is_over(plan.cell(row, seed)) if row.variant else store.figures_file(row, seed, None).exists()
         for row in plan.rows
+        if seed >= plan.seeds_of_row(row)
     )
 
 

@@ -15,12 +15,13 @@ from headstock.studies.store import default_folder, held_plan
 
 @dataclass(frozen=True)
 class RowForecast:
-    """One row, and how many of its seeds the folder holds."""
+    """One row, its seeds, and how many of them the folder holds."""
 
     name: str
     says: str
     steps: int
     parameters: int
+    seeds: int
     there: int
 
 
@@ -76,16 +77,17 @@ def foreseen(
 
 def _row(plan: StudyPlan, folder: Path, place: int, there: bool) -> RowForecast:
     row = plan.rows[place]
+    seeds = plan.seeds_of_row(row)
     if not row.variant:
-        files = [folder / "rows" / f"{row.name}-seed{seed}.json" for seed in range(plan.seeds)]
-        return RowForecast(row.name, row.says, 0, 0, sum(there and file.exists() for file in files))
-    cells = [plan.cell(row, seed) for seed in range(plan.seeds)]
+        files = [folder / "rows" / f"{row.name}-seed{seed}.json" for seed in range(seeds)]
+        return RowForecast(row.name, row.says, 0, 0, seeds, sum(there and file.exists() for file in files))
+    cells = [plan.cell(row, seed) for seed in range(seeds)]
     done = sum(there and (folder / "cells" / cell.folder_name / "result.json").exists() for cell in cells)
-    return RowForecast(row.name, row.says, cells[0].training.steps, parameters(cells[0].model).total, done)
+    return RowForecast(row.name, row.says, cells[0].training.steps, parameters(cells[0].model).total, seeds, done)
 
 
 def _work(plan: StudyPlan, rows: list[RowForecast], folder: Path) -> str:
-    total = plan.seeds * len(rows)
+    total = sum(row.seeds for row in rows)
     missing = total - sum(row.there for row in rows)
     if not missing:
         return f"{count(total, 'run')}, all of which {folder} holds: nothing is left to run."
@@ -105,7 +107,7 @@ def _undecidable(plan: StudyPlan) -> list[str]:
         for judgement in judge(plan.study, rows, as_published=plan.as_published)
         if judgement.why != "Nothing was run."
     ]
-    if plan.seeds == 1 and plan.study.spread is None and not plan.study.exact and plan.study.claims:
+    if plan.most_seeds == 1 and plan.study.spread is None and not plan.study.exact and plan.study.claims:
         said.append(
             "One seed decides no claim of this study, for its spread from seed to seed is not known: ask for more."
         )

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,9 @@ class StudyPlan:
     study: Study
     budget: Budget
     seeds: int
+    """Runs of every row but those of `seeds_of`."""
+    seeds_of: Mapping[str, int]
+    """Runs of rows that have their own number of them."""
     steps: int | None
     """The most steps that any row trains, in place of the budget's own; None leaves those."""
     device: str
@@ -47,19 +50,32 @@ class StudyPlan:
         """Whether rows have the whole budget: the document's own where it can be had."""
         return self.budget == "full" and self.steps is None
 
+    @property
+    def most_seeds(self) -> int:
+        """The seeds that any row has."""
+        return max(map(self.seeds_of_row, self.rows))
+
+    def seeds_of_row(self, row: Row) -> int:
+        """Give how many runs a row has."""
+        return self.seeds_of.get(row.name, self.seeds)
+
+    def runs(self) -> Iterator[tuple[Row, int]]:
+        """Give every row with every seed: all rows with seed 0, then those that have seed 1."""
+        for seed in range(self.most_seeds):
+            yield from ((row, seed) for row in self.rows if seed < self.seeds_of_row(row))
+
     def cell(self, row: Row, seed: int) -> StudyCell:
         """Give the training of a row with a seed."""
         cell = cell_of(self.study, row, self.budget, seed, self.device)
         return cell if self.steps is None else replace(cell, training=_shortened(cell.training, self.steps))
 
-    def cells(self, seed: int) -> list[StudyCell]:
-        """Give the trainings of a seed, in the order of the rows."""
-        return [self.cell(row, seed) for row in self.rows if row.variant]
+    def cells(self) -> list[StudyCell]:
+        """Give all trainings, in the order of `runs`."""
+        return [self.cell(row, seed) for row, seed in self.runs() if row.variant]
 
     def tasks(self) -> list[Task]:
         """Give the tasks of all rows, in their order; UserError for one that cannot be used here."""
-        measured = [parse(row.task) for row in self.rows if row.task and not row.variant]
-        return [*(cell.task for cell in self.cells(0)), *measured]
+        return [parse(row.task or self.study.task) for row in self.rows if row.task or row.variant]
 
     def identity(self) -> dict[str, Any]:
         """Say what a folder must hold to be gone on with; rows, claims and seeds may come and go."""
@@ -72,6 +88,7 @@ class StudyPlan:
             "headstock": __version__,
             **self.identity(),
             "seeds": seeds,
+            **({"seeds_of": dict(self.seeds_of)} if self.seeds_of else {}),
             "title": self.study.title,
             "asks": self.study.asks,
             "source": self.study.source,
@@ -101,17 +118,18 @@ def make_plan(
     _refuse_badly_written(study)
     if budget not in study.efforts:
         raise UserError(f"{study.name} has no budget {budget!r}: {near_name(budget, study.efforts)}")
-    seeds = study.efforts[budget].seeds if seeds is None else seeds
+    effort = study.efforts[budget]
+    seeds, seeds_of = (effort.seeds, effort.seeds_of) if seeds is None else (seeds, {})
     for option, value, most in (("seeds", seeds, MOST_SEEDS), ("steps", steps, None)):
         if value is not None and value < 1:
             raise UserError(f"{option} is {value}: give 1 or more.")
         if value is not None and most is not None and value > most:
             raise UserError(f"{option} is {value}: give {most} or fewer.")
     refuse_device(device)
-    plan = StudyPlan(study, budget, seeds, steps, device)
+    plan = StudyPlan(study, budget, seeds, seeds_of, steps, device)
     if steps is not None and not any(row.variant for row in plan.rows):
         raise UserError(f"{study.name} trains nothing, so it has no steps to shorten: leave out --steps.")
-    for cell in plan.cells(0):
+    for cell in (plan.cell(row, 0) for row in plan.rows if row.variant):
         with told_of(cell.model.mixer):
             mixer_class(cell.model.mixer).check(cell.model)
             if cell.task.causal:
@@ -150,6 +168,9 @@ def _refuse_badly_written(study: Study) -> None:
             raise UserError(f"{study.name}: the row {row.name} has neither a variant nor a measure: give it one.")
         if row.variant and not (row.task or study.task):
             raise UserError(f"{study.name}: the row {row.name} is trained on no task: give it or the study one.")
+    for effort in study.efforts.values():
+        if few := next((row for row, seeds in effort.seeds_of.items() if seeds < 1), None):
+            raise UserError(f"{study.name} gives {few} {effort.seeds_of[few]} seeds: give it 1 or more.")
     if study.spread is not None and not 0 < study.spread < 1:
         raise UserError(f"{study.name} assumes a spread of {study.spread}: give a share of a figure, such as 0.01.")
     for claim in study.claims:
@@ -168,7 +189,9 @@ def _refuse_badly_written(study: Study) -> None:
 
 def _refuse_unknown_rows(study: Study, names: Sequence[str]) -> None:
     read: Mapping[str, str] = {row: f"claim {c.says!r}" for c in study.claims for row, _ in c.ours.reads()}
-    asked = {row: f"budget {budget}" for budget, effort in study.efforts.items() for row in effort.rows}
+    asked = {
+        row: f"budget {budget}" for budget, effort in study.efforts.items() for row in (*effort.rows, *effort.seeds_of)
+    }
     for row, where in {**read, **asked}.items():
         if row not in names:
             raise UserError(

@@ -72,7 +72,7 @@ class _Running:
         self.command = command
         self.watch = watch
         self.say = say
-        self.row_of = {plan.cell(row, seed).key: row for seed in range(plan.seeds) for row in plan.rows if row.variant}
+        self.row_of = {plan.cell(row, seed).key: row for row, seed in plan.runs() if row.variant}
         self.computed = False
         """Whether this call added any figure."""
         self.troubles: dict[tuple[str, int], str] = {}
@@ -81,12 +81,11 @@ class _Running:
     def run(self, jobs: int) -> StudyResult:
         plan = self.plan
         try:
-            for seed in range(plan.seeds):
-                for row in plan.rows:
-                    if not row.variant:
-                        self._measure(row, seed, None)
+            for row, seed in plan.runs():
+                if not row.variant:
+                    self._measure(row, seed, None)
             self._fetch_weights(jobs)
-            cells: list[Cell] = [cell for seed in range(plan.seeds) for cell in plan.cells(seed)]
+            cells: list[Cell] = [*plan.cells()]
             for cell in cells:
                 if there := self.store.borrow(cell):
                     self.say(f"{cell.label} seed {cell.training.seed} is the run in {there}")
@@ -98,7 +97,7 @@ class _Running:
 
     def _counted(self, cells: list[Cell]) -> Callable[[Event], None]:
         """Watch trainings: measure each that ends, and write the report whenever a seed becomes whole."""
-        left = [sum(cell.training.seed == seed for cell in cells) for seed in range(self.plan.seeds)]
+        left = [sum(cell.training.seed == seed for cell in cells) for seed in range(self.plan.most_seeds)]
         over = computed = 0
 
         def on_event(event: Event) -> None:
@@ -144,12 +143,7 @@ class _Running:
     def _fetch_weights(self, jobs: int) -> None:
         """Train again what has a result and no weights, where something is still to be measured of them."""
         plan, store = self.plan, self.store
-        needed = [
-            plan.cell(row, seed)
-            for seed in range(plan.seeds)
-            for row in plan.rows
-            if row.variant and self._lacks_weights(row, seed)
-        ]
+        needed = [plan.cell(row, seed) for row, seed in plan.runs() if row.variant and self._lacks_weights(row, seed)]
         if not needed:
             return
         names = ", ".join(f"{cell.label} seed {cell.training.seed}" for cell in needed)
@@ -209,7 +203,8 @@ def _date_of(folder: Path) -> str:
 def _command_that_asks(plan: StudyPlan, name: str) -> str:
     """Write the command that asks the same."""
     words = ["headstock", "study", name, "--budget", plan.budget]
-    if plan.seeds != plan.study.efforts[plan.budget].seeds:
+    effort = plan.study.efforts[plan.budget]
+    if (plan.seeds, plan.seeds_of) != (effort.seeds, effort.seeds_of):
         words += ["--seeds", str(plan.seeds)]
     if plan.steps is not None:
         words += ["--steps", str(plan.steps)]

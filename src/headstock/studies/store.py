@@ -54,7 +54,7 @@ class StudyStore:
         held = held_plan(folder)
         if held is not None:
             _refuse_another(folder, held, plan)
-        self.seeds = max(plan.seeds, _seeds_of(held))
+        self.seeds = max(plan.most_seeds, _seeds_of(held))
         """How many were ever asked for: those that are there are shown."""
         write_json(folder / "plan.json", plan.described(self.seeds))
 

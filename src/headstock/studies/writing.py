@@ -35,9 +35,11 @@ def _counted(judgements: Sequence[Judgement], kind: str, done: str) -> str:
 
 
 def budget(result: StudyResult) -> str:
-    """Say how much was done: "quick budget, at most 40 steps, 3 seeds"."""
+    """Say how much was done: "quick budget, at most 40 steps, 3 seeds, of some rows 8"."""
     steps = "" if result.steps is None else f", at most {count(result.steps, 'step')}"
-    return f"{result.budget} budget{steps}, {count(result.seeds, 'seed')}"
+    others = sorted({len(row.runs) for row in result.rows} - {result.seeds})
+    some = f", of some rows {' or '.join(map(str, others))}" if others else ""
+    return f"{result.budget} budget{steps}, {count(result.seeds, 'seed')}{some}"
 
 
 def remarks_heading(result: StudyResult) -> str:
@@ -115,10 +117,10 @@ def spread_in_words(row: RowResult, figure: str, places: int) -> str:
     return plus_minus(spread, places) if spread is not None else number(next(iter(values.values())))
 
 
-def seeds_in_words(result: StudyResult, row: RowResult) -> str:
+def seeds_in_words(row: RowResult) -> str:
     """Write how many seeds a row has: "3", or "1 of 3"."""
-    finished = len(row.finished)
-    return str(finished) if finished == result.seeds else f"{finished} of {result.seeds}"
+    finished, asked = len(row.finished), len(row.runs)
+    return str(finished) if finished == asked else f"{finished} of {asked}"
 
 
 def basis(result: StudyResult) -> list[str]:
@@ -187,7 +189,7 @@ def tables_of_rows(result: StudyResult) -> list[tuple[list[str], list[Sequence[s
 
     Rows that are trained stand in one table, others with those that they share a figure with.
     """
-    return [_table_of(result, figures, rows) for figures, rows in _groups(result)]
+    return [_table_of(figures, rows) for figures, rows in _groups(result)]
 
 
 def _groups(result: StudyResult) -> list[tuple[list[str], list[RowResult]]]:
@@ -207,9 +209,7 @@ def _groups(result: StudyResult) -> list[tuple[list[str], list[RowResult]]]:
     return [([name for name in shown if name in figures], rows) for figures, rows in groups]
 
 
-def _table_of(
-    result: StudyResult, figures: Sequence[str], rows: Sequence[RowResult]
-) -> tuple[list[str], list[Sequence[str]]]:
+def _table_of(figures: Sequence[str], rows: Sequence[RowResult]) -> tuple[list[str], list[Sequence[str]]]:
     places = {name: places_for([row.spread(name) for row in rows]) for name in figures}
     with_published = {name for row in rows for name in row.published}
     head = ["row"]
@@ -222,5 +222,5 @@ def _table_of(
             cells.append(spread_in_words(row, name, places[name]))
             if name in with_published:
                 cells.append(row.published.get(name, ""))
-        lines.append([*cells, seeds_in_words(result, row)])
+        lines.append([*cells, seeds_in_words(row)])
     return [*head, "seeds"], lines

@@ -20,6 +20,7 @@ from headstock.studies.results import StudyResult
 
 AVERAGE = "n_heads=1,value_map=identity,output_map=false"
 ONE_HEAD = "n_heads=1,output_map=false"
+OTHER_STARTS = ("no-context-fan-in", "no-context-gpt2", "block-fan-in", "block-gpt2")
 
 ROWS = (
     Row("no-context", "each token alone: embedding, then a map to the vocabulary", "softmax+none,n_layers=0",
@@ -145,7 +146,7 @@ STUDY = Study(
             ),
             minutes=7,
         ),
-        "full": Effort(3, STEPS, minutes=240),
+        "full": Effort(3, STEPS, seeds_of=dict.fromkeys(OTHER_STARTS, 1), minutes=180),
     },
     task=TEXT,
     settings=PLAIN,
