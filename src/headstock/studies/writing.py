@@ -106,15 +106,16 @@ def figures_shown(result: StudyResult) -> list[str]:
     return [name for name in dict.fromkeys(named) if name in there]
 
 
-def spread_in_words(row: RowResult, figure: str, places: int) -> str:
+def spread_in_words(row: RowResult, figure: str, places: int | None) -> str:
     """Write a row's figure, mean ± standard deviation; that a run diverged, where no run has it for that reason."""
     values = row.values(figure)
     if not values:
         return "diverged" if any(run.diverged for run in row.runs) else ABSENT
     spread: Spread | None = row.spread(figure)
-    if spread is not None and spread.lowest == spread.highest and (not row.variant or figure == "parameters"):
-        return number(spread.mean)  # of a formula
-    return plus_minus(spread, places) if spread is not None else number(next(iter(values.values())))
+    if spread is None:
+        return number(next(iter(values.values())))
+    of_a_formula = spread.lowest == spread.highest and (not row.variant or figure == "parameters")
+    return number(spread.mean) if of_a_formula or places is None else plus_minus(spread, places)
 
 
 def seeds_in_words(row: RowResult) -> str:
@@ -210,7 +211,7 @@ def _groups(result: StudyResult) -> list[tuple[list[str], list[RowResult]]]:
 
 
 def _table_of(figures: Sequence[str], rows: Sequence[RowResult]) -> tuple[list[str], list[Sequence[str]]]:
-    places = {name: places_for([row.spread(name) for row in rows]) for name in figures}
+    places = {name: _places([row.spread(name) for row in rows]) for name in figures}
     with_published = {name for row in rows for name in row.published}
     head = ["row"]
     for name in figures:
@@ -224,3 +225,11 @@ def _table_of(figures: Sequence[str], rows: Sequence[RowResult]) -> tuple[list[s
                 cells.append(row.published.get(name, ""))
         lines.append([*cells, seeds_in_words(row)])
     return [*head, "seeds"], lines
+
+
+def _places(spreads: Sequence[Spread | None]) -> int | None:
+    """Give the decimals of a column; None where single values of thousands and of units share it, each by itself."""
+    known = [spread for spread in spreads if spread is not None and spread.mean]
+    sizes = [abs(spread.mean) for spread in known]
+    single = all(spread.deviation is None for spread in known)
+    return None if known and single and max(sizes) >= 1000 and min(sizes) < 10 else places_for(spreads)

@@ -125,6 +125,23 @@ def test_a_model_that_is_measured_stands_beside_trained_ones_that_have_its_figur
     assert [name for name, *_ in lines] == ["compiled", *cases.NAMES]
 
 
+@pytest.mark.parametrize(
+    ("means", "written"),
+    [
+        ((5511.2, 2.3109), ["5,511", "2.311"]),
+        ((5511.2, 32.109), ["5,511", "32"]),
+        ((551.12, 2.3109), ["551.1", "2.3"]),
+    ],
+)
+def test_thousands_in_a_column_cost_its_units_no_digits(means: tuple[float, ...], written: list[str]) -> None:
+    found = [
+        replace(row, published={}, runs=(replace(row.runs[0], figures={"perplexity": mean}),))
+        for row, mean in zip(cases.rows(1), means, strict=False)
+    ]
+    ((_, lines),) = tables_of_rows(cases.result(found, 1))
+    assert [line[1] for line in lines] == written
+
+
 def texts(result: StudyResult) -> Mapping[str, str]:
     page = " ".join(Reader(as_html(result)).words.replace("\N{NO-BREAK SPACE}", " ").split())
     table = " ".join(result.table().split())
