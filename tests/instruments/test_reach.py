@@ -73,12 +73,13 @@ def test_a_window_of_three_ends_what_one_block_can_reach_and_two_blocks_reach_tw
         assert not norms[:, reached:].any()
 
 
-def test_a_gradient_smaller_than_float32_has_numbers_for_is_no_zero() -> None:
+@pytest.mark.parametrize(("forgetting", "below"), [(-1.0, 1e-60), (-2.0, 1e-170)])
+def test_a_gradient_is_no_zero_where_float32_or_squares_have_no_numbers_for_it(forgetting: float, below: float) -> None:
     model, ids = build("lstm+none", vocab_size=3, context=300, d_model=8, n_heads=2, n_layers=1), some_ids(1, 300) % 3
     with torch.no_grad():
-        model.blocks[0].mixer.bias[8:16] = -1.0  # which forgets fast
+        model.blocks[0].mixer.bias[8:16] = forgetting
     found = gradient_reach(model, ids)
-    assert 0 < found.norms[0, -1] < 1e-60
+    assert 0 < found.norms[0, -1] < below
     assert model.embed.weight.dtype == torch.float32
     torch.testing.assert_close(found.norms, gradient_reach(model.double(), ids).norms)
 

@@ -1,6 +1,7 @@
 """How far back a gradient reaches: how much the logits at one position change with each token before it."""
 
 import math
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -97,11 +98,23 @@ def gradient_reach(
             torch.autograd.grad(logits_bv, found["hook_embed"], direction, retain_graph=True)[0]
             for direction in _directions(logits_bv, probes, seed)
         ]
-    squares_pbq = torch.stack([gradient_bqm.square().sum(-1) for gradient_bqm in gradients])
-    exact = logits_bv.shape[1] <= probes
-    mean_bq = kept(squares_pbq.sum(0) if exact else squares_pbq.mean(0))
-    error_bq = torch.zeros_like(mean_bq) if exact else kept(squares_pbq.std(0)) / math.sqrt(probes)
-    return _by_distance(mean_bq, error_bq, places, from_position)
+    norms_bq, errors_bq = map(kept, norms_of(gradients, exact=logits_bv.shape[1] <= probes))
+    return _by_distance(norms_bq, errors_bq, places, from_position)
+
+
+def norms_of(gradients: Sequence[Tensor], *, exact: bool = False) -> tuple[Tensor, Tensor]:
+    """Give the norm of a Jacobian at each token (batch, time) and its standard error, to first order.
+
+    gradients: (batch, time, model) each, of one output after another where that is exact, else of random sums of all.
+    """
+    # Squares of what is below 1e-162 are 0 even in float64, so they are taken of shares of the largest.
+    largest_bq = torch.stack([gradient_bqm.abs().amax(-1) for gradient_bqm in gradients]).amax(0)
+    scale_bq1 = largest_bq.where(largest_bq > 0, 1.0)[..., None]
+    squares_pbq = torch.stack([(gradient_bqm / scale_bq1).square().sum(-1) for gradient_bqm in gradients])
+    shares_bq = (squares_pbq.sum(0) if exact else squares_pbq.mean(0)).sqrt()
+    error_bq = torch.zeros_like(shares_bq) if exact else squares_pbq.std(0) / math.sqrt(len(gradients))
+    of_root_bq = torch.where(shares_bq > 0, error_bq / (2 * shares_bq), 0.0)
+    return largest_bq * shares_bq, largest_bq * of_root_bq
 
 
 def in_float64(model: Transformer) -> Transformer:
@@ -124,14 +137,12 @@ def _directions(logits_bv: Tensor, probes: int, seed: int) -> list[Tensor]:
     return [direction.expand_as(logits_bv) for direction in each]
 
 
-def _by_distance(mean_bq: Tensor, error_bq: Tensor, places: list[Tensor], from_position: int) -> GradientReach:
+def _by_distance(norms_bq: Tensor, errors_bq: Tensor, places: list[Tensor], from_position: int) -> GradientReach:
     stands = [from_position % len(row) for row in places]
-    norms = mean_bq.new_full((len(places), max(stands) + 1), math.nan)
+    norms = norms_bq.new_full((len(places), max(stands) + 1), math.nan)
     errors = norms.clone()
     for b, (row, stand) in enumerate(zip(places, stands, strict=True)):
         back = row[: stand + 1].flip(0)
-        norm = mean_bq[b, back].sqrt()
-        norms[b, : stand + 1] = norm
-        # the error of a square root, to first order
-        errors[b, : stand + 1] = torch.where(norm > 0, error_bq[b, back] / (2 * norm), 0.0)
+        norms[b, : stand + 1] = norms_bq[b, back]
+        errors[b, : stand + 1] = errors_bq[b, back]
     return GradientReach(norms, errors, tuple(stands))

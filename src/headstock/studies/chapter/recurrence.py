@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headstock.instruments.reach import gradient_reach
+from headstock.instruments.reach import gradient_reach, norms_of
 from headstock.model.config import ModelConfig
 from headstock.model.transformer import Transformer, build, build_from
 from headstock.pictures.lines import lines
@@ -50,11 +50,9 @@ def plain_recurrence(opened: Opened) -> Measured:
         x_bqm = torch.randn(READ, TO, WIDTH, dtype=torch.float64, requires_grad=True)
         signs_bm = torch.randint(2, (PROBES, READ, WIDTH)).double() * 2 - 1
     states_bqm, _ = recurrence(x_bqm)
-    squares_bq = torch.zeros(READ, TO, dtype=torch.float64)
-    for probe_bm in signs_bm:
-        (gradient_bqm,) = torch.autograd.grad((states_bqm[:, -1] * probe_bm).sum(), x_bqm, retain_graph=True)
-        squares_bq += gradient_bqm.square().sum(-1) / PROBES
-    return _figures(squares_bq.sqrt().log().mean(0).exp().flip(0))
+    sums = [(states_bqm[:, -1] * probe_bm).sum() for probe_bm in signs_bm]
+    norms_bq, _ = norms_of([torch.autograd.grad(each, x_bqm, retain_graph=True)[0] for each in sums])
+    return _figures(norms_bq.log().mean(0).exp().flip(0))
 
 
 def _reach(model: Transformer, ids_bq: Tensor, seed: int) -> Measured:
@@ -144,7 +142,8 @@ STUDY = Study(
     ),
     efforts={
         "quick": Effort(3, {"steps": 150, "batch_size": 4, "evaluate_every": 50}, minutes=5),
-        "full": Effort(1, {"steps": 2000, "batch_size": 16, "evaluate_every": 250}, minutes=15),
+        "full": Effort(1, {"steps": 2000, "batch_size": 16, "evaluate_every": 250},
+                       seeds_of=dict.fromkeys(("start-lstm", "start-softmax", "start-plain"), 8), minutes=16),
     },
     task=TASK,
     settings=SETTINGS,
