@@ -13,6 +13,11 @@ from torch.nn.functional import pad
 from headstock.model.shapes import VisibleTensor
 
 
+def hides_most(window: int | None, n_keys: int) -> bool:
+    """Say whether a window hides so many keys that a kernel is better called on a block of queries at a time."""
+    return window is not None and 4 * window <= n_keys
+
+
 @dataclass(frozen=True)
 class Visible:
     """What each query may attend to, and the distance at which it sees it.
@@ -95,7 +100,7 @@ class Visible:
     @property
     def is_band(self) -> bool:
         """Whether a window hides most keys from a query, and those it leaves stand side by side."""
-        return self.window is not None and self.real_bk is None and 4 * self.window <= self.n_keys - self.leading
+        return self.real_bk is None and hides_most(self.window, self.n_keys - self.leading)
 
     @property
     def _window_hides_nothing(self) -> bool:

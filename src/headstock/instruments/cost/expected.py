@@ -18,6 +18,7 @@ from headstock.model.blockwise import BLOCK, SHORTEST
 from headstock.model.config import ModelConfig
 from headstock.model.mixers import mixer_class
 from headstock.model.mixers.base import ScoreMixer
+from headstock.model.visibility import hides_most
 
 OF_SCORES, OF_STATES = 3, 2
 """Maps that are stored at once: scores, masked scores and weights; without a mask's copy, scores and weights."""
@@ -171,10 +172,7 @@ def _way(config: ModelConfig, length: int, step: Pass, plain: bool) -> Literal["
     for_its_penalties = memory_is_linear(config.model_copy(update={"position": "none"}), step)
     if config.position != "alibi" or not (_is_fused(config) and for_its_penalties):
         return "stored"
-    in_window = (
-        config.window is not None and 4 * config.window <= length
-    )  # where the kernel is called a block at a time
-    return "free" if in_window or kind.subtracts_maps(config) else "penalties"
+    return "free" if hides_most(config.window, length) or kind.subtracts_maps(config) else "penalties"
 
 
 def _is_fused(config: ModelConfig) -> bool:
