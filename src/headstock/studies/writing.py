@@ -99,8 +99,11 @@ def figure_words(name: str) -> str:
 
 
 def figures_shown(result: StudyResult) -> list[str]:
-    """Give the figures of the tables of rows: the study's, then those published beside a row."""
+    """Give the figures of the tables of rows: the study's, those published beside a row, all of a row that has none."""
     named = [*result.study.figures, *(name for row in result.rows for name in row.published)]
+    for row in result.rows:
+        own = {name: None for run in row.runs for name in run.figures}
+        named += [] if set(named) & {*own, *row.published} else own
     there = {name for row in result.rows for run in row.runs for name in run.figures}
     there |= {name for row in result.rows for name in row.published}
     return [name for name in dict.fromkeys(named) if name in there]

@@ -125,6 +125,12 @@ def test_a_model_that_is_measured_stands_beside_trained_ones_that_have_its_figur
     assert [name for name, *_ in lines] == ["compiled", *cases.NAMES]
 
 
+def test_a_row_with_none_of_the_studys_figures_shows_its_own() -> None:
+    found = [*cases.rows(1), cases.measured("odd", {}, other=0.5, another=2.0)]
+    _, (head, lines) = tables_of_rows(cases.result(found, 1))
+    assert (head, lines) == (["row", "other", "another", "seeds"], [["odd", "0.5", "2", "1"]])
+
+
 @pytest.mark.parametrize(
     ("means", "written"),
     [
