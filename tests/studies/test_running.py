@@ -21,7 +21,7 @@ from headstock.studies.results import StudyResult
 from headstock.studies.running import run_study
 from headstock.studies.store import StudyStore
 from tests.studies.conftest import Again, Toy
-from tests.studies.toy import STUDY, TINY, biggest_weight
+from tests.studies.toy import STUDY, TINY, a_third, biggest_weight
 
 LEFT_OUT = ("model.safetensors", "tokenizer.json", "workers.log", ".lock")
 """What is not committed with a study's results."""
@@ -170,15 +170,47 @@ def with_another_measure(name: str) -> Study:
 
 
 def test_it_is_measured_again_where_a_claim_reads_what_only_the_new_code_gives(copied: Path, again: Again) -> None:
+    forget_weights(copied)
     before = written_at(copied)
-    again(with_another_measure("biggest"))  # nobody reads what is new
-    assert written_at(copied) == before
+    result, trained = again(with_another_measure("biggest"))  # nobody reads what is new, and it would cost trainings
+    assert (trained, written_at(copied)) == ([], before)
+    (note,) = result.notes
+    assert note.startswith("softmax was measured by code that has changed since: to have it measured again")
     result, trained = again(with_another_measure("least"))
-    assert trained == []
+    assert trained == ["softmax 0", "softmax 1"]
     assert result.row("softmax").values("least").keys() == {0, 1}
+    assert not any("code that has changed" in note for note in result.notes)
     after = written_at(copied)
     again(with_another_measure("absent"))  # what the code does not give is not looked for again and again
     assert written_at(copied) == after
+
+
+def test_other_code_measures_again_where_no_training_is_needed_for_it(copied: Path, again: Again) -> None:
+    result, trained = again(with_another_measure("biggest"))
+    assert trained == []
+    assert result.row("softmax").values("least").keys() == {0, 1}
+    assert result.notes == ()
+
+
+def a_half(opened: Opened) -> Measured:
+    return Measured({"third": 0.5})
+
+
+def raises(opened: Opened) -> Measured:
+    raise ValueError("no half")
+
+
+def test_no_figure_of_other_code_stands_for_a_row_that_trains_nothing(copied: Path, again: Again) -> None:
+    def with_formula(measure: Callable[[Opened], Measured]) -> Study:
+        return replace(STUDY, rows=tuple(replace(r, measure=measure) if r.name == "formula" else r for r in STUDY.rows))
+
+    forecast = {row.name: row.there for row in foreseen(with_formula(a_half), "quick", out=copied).rows}
+    assert forecast == {"average": 2, "softmax": 2, "formula": 0}
+    assert again(with_formula(a_half))[0].row("formula").values("third") == {0: 0.5, 1: 0.5}
+    result, _ = again(with_formula(raises))
+    assert [run.status for run in result.row("formula").runs] == ["failed", "failed"]
+    assert result.row("formula").values("third") == {}
+    assert again(with_formula(a_third), seeds=1)[0].row("formula").values("third") == {0: 1 / 3}
 
 
 @pytest.mark.parametrize(
@@ -213,7 +245,7 @@ def test_fewer_seeds_hide_none_that_were_run(toy: Toy, again: Again) -> None:
     assert numbers(result) == numbers(toy[0])
 
 
-def test_a_seed_more_is_added_and_a_row_with_fewer_says_so(copied: Path, again: Again) -> None:
+def test_a_seed_more_is_added_and_rows_say_how_many_they_have(copied: Path, again: Again) -> None:
     shorter = replace(STUDY, rows=STUDY.rows[:1], claims=STUDY.claims[:1])
     _, trained = again(shorter, seeds=3)
     assert trained == ["average 2"]
@@ -221,12 +253,12 @@ def test_a_seed_more_is_added_and_a_row_with_fewer_says_so(copied: Path, again: 
     assert trained == []
     assert [[run.status for run in row.runs] for row in result.rows] == [
         ["finished"] * 3,
-        ["finished"] * 2 + ["missing"],
-        ["finished"] * 2 + ["missing"],
+        ["finished"] * 2,
+        ["finished"] * 2,
     ]
     page = (copied / "README.md").read_text()
-    assert "- softmax, seed 2: not run yet." in page
-    assert "2 of 3" in page
+    assert "Quick budget, 2 seeds, of some rows 3" in page
+    assert "not run yet" not in page
 
 
 def test_a_row_with_seeds_of_its_own_has_them_unless_seeds_are_asked_for(copied: Path, again: Again) -> None:

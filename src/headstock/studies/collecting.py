@@ -9,11 +9,11 @@ from headstock.errors import UserError
 from headstock.studies.base import Row
 from headstock.studies.cells import StudyCell
 from headstock.studies.judging import judge
-from headstock.studies.measuring import trained_figures
+from headstock.studies.measuring import is_of_other_code, trained_figures
 from headstock.studies.plan import StudyPlan
 from headstock.studies.results import StudyResult
 from headstock.studies.runs import RowResult, RowRun
-from headstock.studies.store import StudyStore
+from headstock.studies.store import StudyStore, kept_in
 
 Troubles = Mapping[tuple[str, int], str]
 TOLD = ("headstock", "python", "torch", "machine", "processor", "device", "threads")
@@ -21,12 +21,12 @@ TOLD = ("headstock", "python", "torch", "machine", "processor", "device", "threa
 
 def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: str, date: str) -> StudyResult:
     """Give the result of a study; seeds that were asked for before and are there are part of it."""
-    beyond = max((seed + 1 for seed in range(store.seeds) if _has_more(plan, store, seed)), default=0)
     places: dict[str, list[str]] = {key: [] for key in TOLD}
     notes: list[str] = []
     rows = []
     for row in plan.rows:
-        seeds = range(max(plan.seeds_of_row(row), beyond))
+        there = (seed + 1 for seed in range(store.seeds) if _is_there(plan, store, row, seed))
+        seeds = range(max([plan.seeds_of_row(row), *there]))
         runs = tuple(_run(plan, store, row, seed, troubles, places, notes) for seed in seeds)
         cell = plan.cell(row, 0) if row.variant else None
         rows.append(
@@ -44,10 +44,10 @@ def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: s
         study=plan.study,
         budget=plan.budget,
         steps=plan.steps,
-        seeds=max(plan.seeds, beyond),
+        seeds=plan.seeds,
         rows=tuple(rows),
         judgements=tuple(judge(plan.study, rows, as_published=plan.as_published)),
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
         environment={key: values for key, values in places.items() if values},
         command=command,
         date=date,
@@ -55,13 +55,11 @@ def collected(plan: StudyPlan, store: StudyStore, troubles: Troubles, command: s
     )
 
 
-def _has_more(plan: StudyPlan, store: StudyStore, seed: int) -> bool:
-    """Say whether any row has a seed that it is not asked for now."""
-    return any(
-        store.is_over(plan.cell(row, seed)) if row.variant else store.figures_file(row, seed, None).exists()
-        for row in plan.rows
-        if seed >= plan.seeds_of_row(row)
-    )
+def _is_there(plan: StudyPlan, store: StudyStore, row: Row, seed: int) -> bool:
+    if row.variant:
+        return store.is_over(plan.cell(row, seed))
+    kept = kept_in(store.figures_file(row, seed, None))
+    return kept is not None and not is_of_other_code(row, kept)
 
 
 def _run(
@@ -94,12 +92,17 @@ def _run(
     if row.measure is None:
         return RowRun(seed, "finished", figures=figures, **trained)
     file = store.figures_file(row, seed, cell)
-    kept = store.kept(file)
-    if kept is None:
+    kept = kept_in(file)
+    if kept is None or (row.name, seed) in troubles:
         return _unmeasured(seed, troubles.get((row.name, seed)), figures, trained, cell)
     _note(places, kept.environment)
     if kept.note:
         notes.append(kept.note)
+    if is_of_other_code(row, kept):
+        notes.append(
+            f"{row.name} was measured by code that has changed since: to have it measured again, and trained again "
+            f"where its weights are gone, delete the figures.json of its runs."
+        )
     return RowRun(seed, "finished", figures={**figures, **kept.figures}, details=kept.details, **trained)
 
 

@@ -8,9 +8,10 @@ from headstock.model.accounting import parameters
 from headstock.pictures.numbers import count
 from headstock.studies.base import Budget, Study
 from headstock.studies.judging import judge
+from headstock.studies.measuring import is_of_other_code
 from headstock.studies.plan import StudyPlan, make_plan
 from headstock.studies.runs import RowResult
-from headstock.studies.store import default_folder, held_plan
+from headstock.studies.store import default_folder, held_plan, kept_in
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def _row(plan: StudyPlan, folder: Path, place: int, there: bool) -> RowForecast:
     seeds = plan.seeds_of_row(row)
     if not row.variant:
         files = [folder / "rows" / f"{row.name}-seed{seed}.json" for seed in range(seeds)]
-        return RowForecast(row.name, row.says, 0, 0, seeds, sum(there and file.exists() for file in files))
+        kept = [kept_in(file) for file in files if there]
+        done = sum(one is not None and not is_of_other_code(row, one) for one in kept)
+        return RowForecast(row.name, row.says, 0, 0, seeds, done)
     cells = [plan.cell(row, seed) for seed in range(seeds)]
     done = sum(there and (folder / "cells" / cell.folder_name / "result.json").exists() for cell in cells)
     return RowForecast(row.name, row.says, cells[0].training.steps, parameters(cells[0].model).total, seeds, done)

@@ -1,12 +1,14 @@
 """Measuring one row with one seed: what is kept is read, what is missing is measured and kept.
 
-A measurement is repeated only where a figure that somebody reads is missing and the code that measures has changed
-since; so a new claim or remark costs nothing, and a figure that a row cannot have is not looked for again and again.
+A measurement is repeated where the code that measures has changed since, so that no figure of other code stands in its
+place; a new claim or remark costs nothing. Where a training would have to be repeated for it, because its weights are
+gone, what was measured is kept and a note says so, unless a figure that somebody reads is missing.
 """
 
 import hashlib
 import inspect
 import platform
+import re
 import traceback
 from collections.abc import Mapping
 from functools import partial
@@ -22,7 +24,7 @@ from headstock.model.accounting import parameters
 from headstock.studies.base import Budget, Measured, Opened, Row, Study
 from headstock.studies.cells import StudyCell
 from headstock.studies.runs import TRAINED
-from headstock.studies.store import Kept, StudyStore
+from headstock.studies.store import Kept, StudyStore, kept_in
 from headstock.tasks import parse
 from headstock.training.loop import threads_set_to
 from headstock.training.run import RunResult, processor_name
@@ -39,13 +41,22 @@ def is_measured(store: StudyStore, study: Study, row: Row, seed: int, cell: Stud
     """Say whether nothing is left to measure of a row with a seed."""
     if row.measure is None:
         return True
-    kept = store.kept(store.figures_file(row, seed, cell))
+    kept = kept_in(store.figures_file(row, seed, cell))
     if kept is None:
         return False
     if cell is None and kept.task not in (None, row.task):
         return False
+    if not is_of_other_code(row, kept):
+        return True
+    if cell is None or store.weights(cell) is not None:
+        return False
+    return not _read_of(study, row) - set(kept.figures) - TRAINED
+
+
+def is_of_other_code(row: Row, kept: Kept) -> bool:
+    """Say whether what is kept of a row was measured by other code than its own now."""
     by = code_of(row)
-    return not (_read_of(study, row) - set(kept.figures) - TRAINED and by and by != kept.by)
+    return bool(by) and by != kept.by
 
 
 def measured(
@@ -59,7 +70,7 @@ def measured(
         return None
     file = store.figures_file(row, seed, cell)
     if is_measured(store, study, row, seed, cell):
-        return store.kept(file)
+        return kept_in(file)
     model = task = None
     note = ""
     if cell is not None:
@@ -98,7 +109,7 @@ def code_of(row: Row) -> str:
     measure: Any = row.measure
     said = ""
     while isinstance(measure, partial):
-        said += repr((measure.args, sorted(measure.keywords.items())))
+        said += re.sub(r"0x[0-9a-f]+", "", repr((measure.args, sorted(measure.keywords.items()))))
         measure = measure.func
     try:
         return hashlib.sha256((said + inspect.getsource(measure)).encode()).hexdigest()[:16]

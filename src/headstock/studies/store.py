@@ -45,6 +45,19 @@ class Kept:
     """What a row that trains nothing was measured on, as it was asked for; None where that was not kept."""
 
 
+def kept_in(file: Path) -> Kept | None:
+    """Give what was measured, None where nothing was; raises UserError where the file is damaged."""
+    if not file.exists():
+        return None
+    said = read_json(file, "what was measured of a study's row")
+    try:
+        figures = {str(name): float(value) for name, value in said["figures"].items()}
+        by, note = str(said.get("by", "")), str(said.get("note", ""))
+        return Kept(figures, dict(said["details"]), by, dict(said.get("environment", {})), note, said.get("task"))
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise UserError(f"{file} is not what was measured of a row: delete it to measure again.") from None
+
+
 class StudyStore:
     """A study's folder, made or opened for a plan. Raises UserError where it holds something else."""
 
@@ -114,18 +127,6 @@ class StudyStore:
             return self.folder / "rows" / f"{row.name}-seed{seed}.json"
         return self.cell_folder(cell) / "figures.json"
 
-    def kept(self, file: Path) -> Kept | None:
-        """Give what was measured, None where nothing was; raises UserError where the file is damaged."""
-        if not file.exists():
-            return None
-        said = read_json(file, "what was measured of a study's row")
-        try:
-            figures = {str(name): float(value) for name, value in said["figures"].items()}
-            by, note = str(said.get("by", "")), str(said.get("note", ""))
-            return Kept(figures, dict(said["details"]), by, dict(said.get("environment", {})), note, said.get("task"))
-        except (TypeError, KeyError, ValueError, AttributeError):
-            raise UserError(f"{file} is not what was measured of a row: delete it to measure again.") from None
-
     def keep(
         self, file: Path, measured: Measured, by: str, environment: Mapping[str, Any], note: str, task: str
     ) -> Kept:
@@ -135,7 +136,7 @@ class StudyStore:
         said = {"figures": with_plain_numbers(figures), "details": details, "by": by, "environment": dict(environment)}
         said |= {name: value for name, value in (("note", note), ("task", task)) if value}
         write_json(file, said)
-        found = self.kept(file)
+        found = kept_in(file)
         assert found is not None
         return found
 

@@ -37,9 +37,11 @@ def _counted(judgements: Sequence[Judgement], kind: str, done: str) -> str:
 def budget(result: StudyResult) -> str:
     """Say how much was done: "quick budget, at most 40 steps, 3 seeds, of some rows 8"."""
     steps = "" if result.steps is None else f", at most {count(result.steps, 'step')}"
-    others = sorted({len(row.runs) for row in result.rows} - {result.seeds})
+    counts = sorted({len(row.runs) for row in result.rows} or {result.seeds})
+    most = result.seeds if result.seeds in counts else counts[0]
+    others = [number for number in counts if number != most]
     some = f", of some rows {' or '.join(map(str, others))}" if others else ""
-    return f"{result.budget} budget{steps}, {count(result.seeds, 'seed')}{some}"
+    return f"{result.budget} budget{steps}, {count(most, 'seed')}{some}"
 
 
 def remarks_heading(result: StudyResult) -> str:
