@@ -57,6 +57,24 @@ def test_a_head_that_gives_zero_is_a_head_whose_columns_of_the_output_map_are_ze
     close(logits, model(ids))
 
 
+def test_functions_that_wait_see_only_passes_over_the_callers_own_tokens() -> None:
+    model, ids = Case("", "softmax").model(), some_ids()
+    lengths: set[int] = set()
+
+    def sees(value: Tensor, hook: object) -> None:
+        lengths.add(value.shape[1])
+
+    with model.hooks([("blocks.0.hook_resid_pre", sees)]), ablated(model, [(0, 1)], "mean", reference=ids):
+        model(ids)
+        ablate_heads(model, [Batch(ids, ids.roll(-1, 1), torch.ones_like(ids, dtype=torch.bool))])
+    assert lengths == {ids.shape[1]}
+    with (
+        ablated(model, [(0, 1)], "mean", reference=ids, by_position=True),
+        ablated(model, [(0, 1)], "resample", reference=ids),
+    ):
+        model(ids)
+
+
 def test_an_exception_inside_leaves_nothing_behind() -> None:
     model, ids = Case("", "softmax").model(), some_ids()
     before = model(ids)

@@ -14,6 +14,7 @@ from torch import Tensor
 import headstock as hs
 from headstock.errors import UserError
 from headstock.instruments import instrument_names
+from headstock.training.batch import Batch
 
 READING: dict[str, Callable[[hs.Transformer, Tensor], object]] = {
     **{
@@ -75,6 +76,35 @@ def test_ids_without_a_token_and_ids_of_no_batch_are_refused(name: str, shape: t
     model = hs.build("differential2", vocab_size=11, context=8, d_model=8, n_heads=2)
     with pytest.raises(UserError, match=r"hold no token|there is no token|integers of shape \(batch, time\)"):
         READING[name](model, torch.zeros(shape, dtype=torch.int64))
+
+
+READING_BATCHES: dict[str, Callable[[hs.Transformer, Batch], object]] = {
+    **{
+        name: lambda model, batch, name=name: getattr(hs.instruments, name)(model, [batch])  # type: ignore[misc]
+        for name in ("ablate_heads", "loss_by_position", "loss_on_repeats", "quantisation")
+    },
+    "composition_scores": lambda model, _: hs.instruments.composition_scores(model),
+    "gradient_norms": hs.instruments.gradient_norms,
+}
+"""The others, but for those that change a model, train it or ask a task of its own."""
+
+
+@pytest.mark.parametrize("name", sorted({*READING, *READING_BATCHES} - {"lambdas_in_training"}))
+def test_a_model_whose_weights_are_no_numbers_is_refused_with_the_name_of_the_first(name: str) -> None:
+    model = hs.build("differential2", vocab_size=11, context=8, d_model=8, n_heads=2, n_layers=2)
+    ids = torch.arange(12).view(2, 6) % 11
+    batch = Batch(ids, ids.roll(-1, 1), torch.ones(2, 6, dtype=torch.bool))
+    with torch.no_grad():
+        model.blocks[1].mixer.query.weight[0, 0] = torch.nan
+    with pytest.raises(UserError, match=r"blocks\.1\.mixer\.query\.weight holds 1 NaN or infinite of \d+ numbers"):
+        READING[name](model, ids) if name in READING else READING_BATCHES[name](model, batch)
+
+
+def test_large_weights_whose_sum_overflows_are_numbers_all_the_same() -> None:
+    model = hs.build("softmax", vocab_size=11, context=8, d_model=8, n_heads=2)
+    with torch.no_grad():
+        model.unembed.bias = torch.nn.Parameter(torch.full((11,), 3e38))
+    hs.instruments.attention_patterns(model, torch.zeros(1, 4, dtype=torch.int64))
 
 
 def test_naming_the_instruments_imports_nothing_heavy() -> None:

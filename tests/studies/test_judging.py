@@ -52,6 +52,24 @@ def test_what_nobody_published_is_upheld_or_not_and_never_reproduced() -> None:
     assert [one.agrees for one in said] == [True, False, None]
 
 
+def test_a_claim_may_hold_a_number_beside_its_figures() -> None:
+    less = claim(6.9, 7.1, ours=(figure("a", "f") - 3) / 2)
+    assert judged(less, [17.0, 17.0]).values == {0: 7.0, 1: 7.0}
+    assert less.ours.reads() == {("a", "f")}
+    with pytest.raises(TypeError, match="unsupported operand"):
+        figure("a", "f") - "3"  # type: ignore[operator]
+
+
+def test_figures_near_the_largest_number_have_no_interval_and_break_nothing() -> None:
+    for values in ([1e308, -1e308, 1e308], [1e308, 1e308, -1.7e308]):
+        for pooled in (False, True):
+            assert judged(claim(0.0), values, pooled=pooled).verdict == "not decidable"
+
+
+def test_an_infinity_is_written_with_its_sign() -> None:
+    assert judged(claim(0.0), [-math.inf, -math.inf]).why == "Ours, −infinite, lies below the band, at least 0."
+
+
 def test_as_much_with_every_seed_is_not_more() -> None:
     more = claim(1.0, strict=True)
     assert band(more) == "above 1"

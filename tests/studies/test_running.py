@@ -13,6 +13,7 @@ import pytest
 from headstock import tasks
 from headstock.comparison.single import open_model, task_of
 from headstock.errors import UserError
+from headstock.studies import running
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
 from headstock.studies.figures import figure, perplexity
 from headstock.studies.forecast import foreseen
@@ -68,7 +69,7 @@ def test_a_study_is_answered_and_its_folder_reads_on_its_own(toy: Toy) -> None:
         result.title,
         "| average | a plain average | ",
         "| about 1 |",
-        "headstock study toy",
+        "run_study(STUDY, 'quick')  # of the study toy",
         "Nothing differs",
     ):
         assert part in page
@@ -121,6 +122,16 @@ def test_a_measurement_that_is_missing_with_its_weights_is_made_of_a_second_trai
     later, trained = again()
     assert trained == []
     assert later.notes == result.notes
+
+
+def test_weights_that_are_damaged_can_be_deleted_to_have_them_trained_again(copied: Path, again: Again) -> None:
+    (weights,) = copied.glob("cells/crossing-softmax-seed1-*/model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:20])
+    (weights.parent / "figures.json").unlink()
+    with pytest.raises(UserError, match=r"restore it from a copy, or delete .*model.safetensors to have it trained"):
+        again()
+    weights.unlink()
+    assert again()[1] == ["softmax 1"]
 
 
 def test_a_second_training_that_was_cut_short_is_ended_before_it_is_measured(
@@ -261,6 +272,33 @@ def test_a_seed_more_is_added_and_rows_say_how_many_they_have(copied: Path, agai
     assert "not run yet" not in page
 
 
+def test_what_one_seed_cannot_decide_is_said_beforehand_of_the_claims_that_read_it(tmp_path: Path) -> None:
+    def said(**seeds_of: int) -> list[str]:
+        effort = replace(STUDY.efforts["quick"], seeds=1, seeds_of=seeds_of)
+        return foreseen(replace(STUDY, efforts={"quick": effort}), "quick", out=tmp_path / "s").undecidable
+
+    one_seed = "One seed says nothing of how far another would be from it: run more with --seeds."
+    assert [sentence.endswith(one_seed) for sentence in said()] == [False, True, True, True]
+    left = said(average=2, formula=3)
+    assert [sentence for sentence in left if sentence.endswith(one_seed)] == [
+        f"Not decidable at this budget: Softmax is a thousand times worse than the average. {one_seed}"
+    ]
+
+
+def test_the_report_is_there_while_rows_that_train_nothing_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SECONDS_BETWEEN", -1.0)
+    seen: list[bool] = []
+
+    def looks(opened: Opened) -> Measured:
+        seen.append((tmp_path / "s" / "README.md").exists())
+        return Measured({"x": 1.0})
+
+    run_study(replace(STUDY, rows=(Row("row", "measures", measure=looks),), claims=()), out=tmp_path / "s")
+    assert seen == [False, True]
+
+
 def test_a_row_with_seeds_of_its_own_has_them_unless_seeds_are_asked_for(copied: Path, again: Again) -> None:
     quick = replace(STUDY.efforts["quick"], seeds_of={"formula": 3, "average": 1})
     apart = replace(STUDY, efforts={"quick": quick})
@@ -270,14 +308,14 @@ def test_a_row_with_seeds_of_its_own_has_them_unless_seeds_are_asked_for(copied:
     assert [len(judgement.values) for judgement in result.judgements] == [1, 1, 2, 3]
     page = (copied / "README.md").read_text()
     assert "Quick budget, 2 seeds, of some rows 1 or 3" in page
-    assert "headstock study toy --budget quick\n" in page
+    assert "run_study(STUDY, 'quick')  # of the study toy" in page
     assert "not run yet" not in page
     assert [(row.there, row.seeds) for row in foreseen(apart, "quick", out=copied).rows] == [(1, 1), (2, 2), (3, 3)]
 
     result, trained = again(apart, seeds=2)
     assert trained == ["average 1"]
     assert [len(row.finished) for row in result.rows] == [2, 2, 3]
-    assert "headstock study toy --budget quick --seeds 2\n" in (copied / "README.md").read_text()
+    assert "run_study(STUDY, 'quick', seeds=2)  # of the study toy" in (copied / "README.md").read_text()
 
 
 def test_stopped_after_a_seed_it_has_that_seed_whole_and_ends_with_the_same_numbers(toy: Toy, tmp_path: Path) -> None:
@@ -474,7 +512,7 @@ CLAIM = STUDY.claims[0]
         (replace(STUDY, claims=(replace(CLAIM, at_least=-math.inf, at_most=math.inf),)), "has no band"),
         (replace(STUDY, claims=(replace(CLAIM, at_least=2.0, at_most=1.0),)), "has no band"),
         (replace(STUDY, rows=(), claims=()), "toy has no rows"),
-        (replace(STUDY, claims=(replace(CLAIM, ours=3.0),)), "ours in the claim .* is 3.0: make it of figure"),  # type: ignore[arg-type]
+        (replace(STUDY, claims=(replace(CLAIM, ours=3.0),)), "has 3.0 as ours: make it of figure"),  # type: ignore[arg-type]
         (
             replace(
                 STUDY, rows=(replace(ROW, measure=None),), claims=(replace(CLAIM, ours=figure(ROW.name, "perplexty")),)
@@ -489,6 +527,25 @@ CLAIM = STUDY.claims[0]
         (replace(STUDY, efforts={"quick": Effort(1, rows=("avrage",))}), "budget quick names a row 'avrage'"),
         (replace(STUDY, efforts={"quick": Effort(1, seeds_of={"avrage": 2})}), "budget quick names a row 'avrage'"),
         (replace(STUDY, efforts={"quick": Effort(1, seeds_of={"average": 0})}), "gives average 0 seeds"),
+        (replace(STUDY, efforts={"quick": Effort(1, seeds_of={"average": 10_001})}), "gives average 10001 seeds"),
+        (replace(STUDY, efforts={"quick": Effort(1.5)}), "gives it 1.5 seeds: give a whole number"),  # type: ignore[arg-type]
+        (replace(STUDY, efforts={"quick": 3}), "3 is among its efforts"),  # type: ignore[dict-item]
+        (replace(STUDY, choices=("One. Two.")), "choices is one str and no tuple: put a comma after it"),  # type: ignore[arg-type]
+        (replace(STUDY, figures="loss"), "figures is one str and no tuple"),  # type: ignore[arg-type]
+        (replace(STUDY, rows=ROW), "rows is one Row and no tuple"),  # type: ignore[arg-type]
+        (replace(STUDY, claims=CLAIM), "claims is one Claim and no tuple"),  # type: ignore[arg-type]
+        (replace(STUDY, remarks=(3,)), "3 is among its remarks: give str alone"),  # type: ignore[arg-type]
+        (replace(STUDY, rows=(replace(ROW, published={"loss": 3.5}),), claims=()), "write it as it was printed, '3.5'"),  # type: ignore[dict-item]
+        (replace(STUDY, claims=(replace(CLAIM, published=1.0),)), "was published as 1.0: write it as .* '1.0'"),  # type: ignore[arg-type]
+        (replace(STUDY, claims=(replace(CLAIM, at_least="0"),)), "has no band"),  # type: ignore[arg-type]
+        (replace(STUDY, rows=(replace(ROW, steps_share=0.0),), claims=()), "trains 0.0 of the steps"),
+        (replace(STUDY, rows=(replace(ROW, steps_share=math.nan),), claims=()), "trains nan of the steps"),
+        (
+            replace(STUDY, rows=(replace(STUDY.rows[2], settings={"lr": 1e-3}),), claims=()),
+            "formula has settings and trains nothing that reads them",
+        ),
+        (replace(STUDY, settings={"vocab_size": 500}), "gives average vocab_size=500 .* leave both to the task"),
+        (replace(STUDY, settings={"context": 3}), "context=3, where its task has"),
     ],
 )
 def test_a_study_that_contradicts_itself_is_refused_before_anything_is_written(

@@ -1,6 +1,5 @@
 """`headstock compare`: the main job."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,8 +17,8 @@ from headstock.cli.options import (
     Steps,
     Tasks,
     Whole,
+    command_again,
     device_named,
-    invocation,
     refuse_settings_among,
     settings_of,
 )
@@ -103,9 +102,8 @@ def compare(
 
     from headstock.comparison.compare import run_comparison
 
-    command = shlex.join(["headstock", *invocation.get()])
     with ComparisonProgress() as watch, results_alone():
-        comparison = run_comparison(request, out=out, jobs=jobs, fresh=fresh, command=command, watch=watch)
+        comparison = run_comparison(request, out=out, jobs=jobs, fresh=fresh, command=command_again(), watch=watch)
     if as_json:
         print_json(comparison.to_dict())
     else:

@@ -1,5 +1,6 @@
 """Options that commands share, and how what is written becomes what is meant."""
 
+import shlex
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Annotated, Any
@@ -10,6 +11,11 @@ from headstock.errors import UserError
 
 invocation: ContextVar[list[str]] = ContextVar("invocation")
 """The words after `headstock`, as they were given."""
+
+
+def command_again() -> str:
+    """Give the command as it was given, without --fresh: what it computed is then gone on with and not put aside."""
+    return shlex.join(["headstock", *(word for word in invocation.get() if word != "--fresh")])
 
 
 def _whole(kind: Any, tokens: Sequence[Token]) -> int:

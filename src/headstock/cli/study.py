@@ -1,6 +1,5 @@
 """`headstock study`: a reference study, ours beside what was published."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,7 +8,7 @@ from cyclopts import Parameter
 
 from headstock.cli.catalogue import list_what_there_is
 from headstock.cli.layout import columns, filled, print_json, results_alone
-from headstock.cli.options import AsJson, Flag, Whole, device_named, invocation
+from headstock.cli.options import AsJson, Flag, Whole, command_again, device_named
 from headstock.cli.progress import ComparisonProgress
 from headstock.errors import UserError
 
@@ -77,7 +76,6 @@ def study(
 
     from headstock.studies.running import run_study
 
-    command = shlex.join(["headstock", *invocation.get()])
     with ComparisonProgress() as watch, results_alone():
         result = run_study(
             chosen,
@@ -88,7 +86,7 @@ def study(
             device=named,
             jobs=jobs,
             fresh=fresh,
-            command=command,
+            command=command_again(),
             watch=watch,
             say=watch.shows.say,
         )

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from headstock.errors import UserError, near_name
+from headstock.instruments.passes import refuse_no_numbers
 from headstock.instruments.tables import cells
 from headstock.model.attention import shared_by_groups
 from headstock.model.mixers.base import HeadMixer, ScoreMixer
@@ -111,6 +112,7 @@ def composition_scores(model: Transformer) -> Composition:
         raise UserError(f"{model.described} has {count}: two heads compose across at least two.")
     if model.config.residual == "replacing":
         raise UserError("residual=replacing lets nothing past a sub-layer, so no two heads meet: use residual=added.")
+    refuse_no_numbers(model)
     chance = model.config.d_model**-0.5
     with torch.no_grad():
         maps = [_maps(block.mixer, model.config.mixer) for block in model.blocks if isinstance(block, Block)]

@@ -70,7 +70,9 @@ def lambda_values(model: Transformer, ids: Tensor | None = None, *, real: Tensor
     mixers = [block.mixer for block in model.blocks if isinstance(block, Block)]
     if mixers and all(isinstance(mixer, Differential) for mixer in mixers):
         return _first_version(model, ids, real)
-    if not mixers or not all(isinstance(mixer, Differential2) for mixer in mixers):
+    if not mixers:
+        raise UserError(f"{model.described} has no blocks, so there is no λ: give a model with n_layers ≥ 1.")
+    if not all(isinstance(mixer, Differential2) for mixer in mixers):
         raise UserError(f"{model.config.mixer} subtracts no second map, so it has no λ: give a differential model.")
     if ids is None:
         raise UserError("the λ of differential2 is what a token makes of it: give ids to read.")

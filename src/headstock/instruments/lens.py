@@ -96,7 +96,7 @@ def logit_lens(
     Raises UserError for targets of another shape or outside the vocabulary, and for ids without a token.
     """
     refuse_nothing(ids, real, documents)
-    if not (isinstance(top, int) and top >= 1):
+    if isinstance(top, bool) or not (isinstance(top, int) and top >= 1):
         raise UserError(f"top is {top!r}: keep one token or more.")
     asked = _next_tokens(ids, real, documents) if targets is None else _refused(targets, ids, model.config.vocab_size)
     device = model.embed.weight.device

@@ -21,7 +21,11 @@ PATTERN = "attn.hook_pattern"
 
 @contextmanager
 def undisturbed(model: Transformer, *, gradients: bool = False) -> Iterator[None]:
-    """Put a model in evaluation mode inside, with or without gradients, and leave every part of it as it was."""
+    """Put a model in evaluation mode inside, with or without gradients, and leave every part of it as it was.
+
+    Raises UserError for weights that are no numbers.
+    """
+    refuse_no_numbers(model)
     training = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -30,6 +34,19 @@ def undisturbed(model: Transformer, *, gradients: bool = False) -> Iterator[None
     finally:
         for module, was in training:
             module.training = was
+
+
+def refuse_no_numbers(model: Transformer) -> None:
+    """Raise UserError for a model with NaN or infinity among its weights, of which any figure would be nonsense."""
+    # One sum of each is the quickest look at all of it; one that overflows is looked at again below.
+    if bool(torch.stack([parameter.detach().sum().double() for parameter in model.parameters()]).isfinite().all()):
+        return
+    for name, parameter in model.named_parameters():
+        if odd := int((~parameter.isfinite()).sum()):
+            raise UserError(
+                f"{name} holds {odd:,} NaN or infinite of {parameter.numel():,} numbers, so there is nothing to "
+                f"measure: open a model from before its training diverged."
+            )
 
 
 def each(batches: Iterable[Batch]) -> Iterator[Batch]:

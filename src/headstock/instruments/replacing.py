@@ -20,7 +20,8 @@ def head_count(model: Transformer) -> int:
     """Give the heads a layer whose outputs the output map reads; one pass over one token says so."""
     counts: list[int] = []
     ids = torch.zeros(1, 1, dtype=torch.int64, device=model.embed.weight.device)
-    look(model, ids, {HEAD_OUTPUT: lambda z_bqhd, _: counts.append(z_bqhd.shape[2])})
+    with model.hook_stack.asleep():  # functions that wait there wait for the caller's own tokens
+        look(model, ids, {HEAD_OUTPUT: lambda z_bqhd, _: counts.append(z_bqhd.shape[2])})
     return counts[0]
 
 

@@ -47,6 +47,12 @@ def cell_of(study: Study, row: Row, budget: Budget, seed: int, device: str = "cp
         near = near_name(unread[0], {*ModelConfig.model_fields, *TrainingConfig.model_fields})
         raise UserError(f"the study {study.name} has a setting {unread[0]!r} that nobody reads: {near}")
     model = config_of(row.variant, **{**shared_by_all(task), **for_model})
+    if model.vocab_size != task.vocab_size or model.context < task.context:
+        raise UserError(
+            f"the study {study.name} gives {row.name} vocab_size={model.vocab_size} and context={model.context}, where "
+            f"its task has {task.vocab_size} tokens in rows of {task.context}: leave both to the task, or give it a "
+            f"longer context."
+        )
     training = TrainingConfig(**for_training, seed=seed)
     if row.steps_share != 1:
         steps = max(1, round(training.steps * row.steps_share))

@@ -1,8 +1,9 @@
-"""Expressions over a study's figures: `figure("block", "perplexity") - figure("no-context", "perplexity")`."""
+"""Expressions over a study's figures, and numbers: `figure("block", "perplexity") - figure("wide", "perplexity")`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import TypeAlias
 
 Figures: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -20,11 +21,11 @@ class Ours(ABC):
     def reads(self) -> frozenset[tuple[str, str]]:
         """Give which figures it is made of, as (row, name)."""
 
-    def __sub__(self, other: "Ours") -> "Ours":
-        return _Less(self, other)
+    def __sub__(self, other: "Ours | float") -> "Ours":
+        return NotImplemented if (one := _ours(other)) is None else _Less(self, one)
 
-    def __truediv__(self, other: "Ours") -> "Ours":
-        return _Over(self, other)
+    def __truediv__(self, other: "Ours | float") -> "Ours":
+        return NotImplemented if (one := _ours(other)) is None else _Over(self, one)
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,17 @@ class _Figure(Ours):
 
     def reads(self) -> frozenset[tuple[str, str]]:
         return frozenset({(self.row, self.name)})
+
+
+@dataclass(frozen=True)
+class _Number(Ours):
+    value: float
+
+    def of(self, figures: Figures) -> float:
+        return self.value
+
+    def reads(self) -> frozenset[tuple[str, str]]:
+        return frozenset()
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,12 @@ class _Less(_Pair):
 class _Over(_Pair):
     def of(self, figures: Figures) -> float:
         return self.one.of(figures) / self.other.of(figures)
+
+
+def _ours(value: object) -> Ours | None:
+    if isinstance(value, Ours):
+        return value
+    return _Number(float(value)) if isinstance(value, Real) else None
 
 
 def figure(row: str, name: str) -> Ours:

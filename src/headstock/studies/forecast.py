@@ -7,7 +7,7 @@ from typing import Any
 from headstock.model.accounting import parameters
 from headstock.pictures.numbers import count
 from headstock.studies.base import Budget, Study
-from headstock.studies.judging import judge
+from headstock.studies.judging import ONE_SEED, judge, one_seed_decides
 from headstock.studies.measuring import is_of_other_code
 from headstock.studies.plan import StudyPlan, make_plan
 from headstock.studies.runs import RowResult
@@ -103,15 +103,16 @@ def _work(plan: StudyPlan, rows: list[RowForecast], folder: Path) -> str:
 
 
 def _undecidable(plan: StudyPlan) -> list[str]:
-    """Give what no outcome could change: claims of another budget, and all where one seed stands without a spread."""
+    """Give what no outcome could change: claims of another budget, and those of one seed without a spread."""
     rows = [RowResult(row.name, row.says, row.variant, "", 0, row.published, ()) for row in plan.rows]
-    said = [
-        f"Not decidable at this budget: {judgement.claim.says} {judgement.why}"
-        for judgement in judge(plan.study, rows, as_published=plan.as_published)
-        if judgement.why != "Nothing was run."
-    ]
-    if plan.most_seeds == 1 and plan.study.spread is None and not plan.study.exact and plan.study.claims:
-        said.append(
-            "One seed decides no claim of this study, for its spread from seed to seed is not known: ask for more."
-        )
-    return said
+    seeds = {row.name: plan.seeds_of_row(row) for row in plan.rows}
+    ruled_out, of_one_seed = [], []
+    for judgement in judge(plan.study, rows, as_published=plan.as_published):
+        claim = judgement.claim
+        if judgement.why != "Nothing was run.":
+            ruled_out.append(f"Not decidable at this budget: {claim.says} {judgement.why}")
+        elif not one_seed_decides(plan.study, claim) and 1 in (seeds[row] for row, _ in claim.ours.reads()):
+            of_one_seed.append(f"Not decidable at this budget: {claim.says} {ONE_SEED}")
+    if of_one_seed and len(of_one_seed) == len(plan.study.claims):
+        return ["One seed decides no claim of this study, for its spread from seed to seed is not known: ask for more."]
+    return ruled_out + of_one_seed

@@ -17,6 +17,7 @@ Knows nothing of how a row is run.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
 from typing import Any, Literal
@@ -88,6 +89,13 @@ class Judgement:
         return found
 
 
+def one_seed_decides(study: Study, claim: Claim) -> bool:
+    """Say whether one seed of its rows gives a claim an interval, or needs none."""
+    if _is_exact(study, claim):
+        return True
+    return study.spread is not None and (not study.spread_of or _names(claim) <= set(study.spread_of))
+
+
 def judge(study: Study, rows: Sequence[RowResult], *, as_published: bool) -> list[Judgement]:
     """Judge every claim; `as_published` says whether the rows had the document's own budget."""
     by_name = {row.name: row for row in rows}
@@ -116,7 +124,10 @@ def _judged(
 ) -> Judgement:
     values, lacking, diverged = _values(claim, rows)
     estimate = _mean(list(values.values()))
-    basis, low, high = _interval(study, claim, rows, values, level)
+    basis: Basis = "none"
+    low = high = None
+    with suppress(OverflowError):  # figures near the largest float have no spread
+        basis, low, high = _interval(study, claim, rows, values, level)
 
     def said(verdict: Verdict, why: str) -> Judgement:
         named = verdict if claim.published is not None else OF_ITS_OWN.get(verdict, verdict)
@@ -199,7 +210,7 @@ def _interval(
     if _is_exact(study, claim):
         return "exact", min(values), max(values)
     if len(values) == 1:
-        if study.spread is None or (study.spread_of and not _names(claim) <= set(study.spread_of)):
+        if study.spread is None or not one_seed_decides(study, claim):
             return "none", None, None
         (seed,) = by_seed
         figures = {row.name: _figures(run, claim) for row in rows.values() for run in row.runs if run.seed == seed}
@@ -222,10 +233,7 @@ def _interval(
             relative = {name: spread for name, (spread, _) in spreads.items()}
             off = _deviation(claim.ours, means, fmean(values), relative) / math.sqrt(len(values))
             return "pooled seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, freedom)) * off)
-    try:
-        off = stdev(values) / math.sqrt(len(values))
-    except OverflowError:
-        return "none", None, None
+    off = stdev(values) / math.sqrt(len(values))
     return "seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, len(values) - 1)) * off if off else 0.0)
 
 
@@ -291,9 +299,12 @@ def _verdict(low: float, high: float, claim: Claim) -> Verdict:
     return "not decidable"
 
 
+ONE_SEED = "One seed says nothing of how far another would be from it: run more with --seeds."
+
+
 def _without_interval(values: Mapping[int, float]) -> str:
     if len(values) == 1:
-        return "One seed says nothing of how far another would be from it: run more with --seeds."
+        return ONE_SEED
     return "Some seeds diverged and others did not, so that no interval stands behind their mean."
 
 
@@ -334,7 +345,7 @@ def _exactly(value: float) -> str:
 
 def _ends(low: float, high: float, claim: Claim) -> str:
     if math.isinf(low) or math.isinf(high):
-        return "infinite" if low == high else "without end"
+        return ("infinite" if low > 0 else "−infinite") if low == high else "without end"
     if low == high:
         return _exactly(low) if low == round(low) else small(low)
     return " to ".join(outwards(low, high, claim.edges))

@@ -21,10 +21,11 @@ from headstock import __version__
 from headstock.checkpoints.native import load
 from headstock.errors import UserError
 from headstock.model.accounting import parameters
+from headstock.model.transformer import Transformer
 from headstock.studies.base import Budget, Measured, Opened, Row, Study
 from headstock.studies.cells import StudyCell
 from headstock.studies.runs import TRAINED
-from headstock.studies.store import Kept, StudyStore, kept_in
+from headstock.studies.store import WEIGHTS, Kept, StudyStore, kept_in
 from headstock.tasks import parse
 from headstock.training.loop import threads_set_to
 from headstock.training.run import RunResult, processor_name
@@ -77,7 +78,7 @@ def measured(
         place = store.weights(cell)
         if place is None:
             raise UserError(f"{store.cell_folder(cell)} has no weights any more, so nothing can be measured of them.")
-        model, task, note = load(place, device=cell.device), cell.task, _note(place, cell, store)
+        model, task, note = _opened(place, cell.device), cell.task, _note(place, cell, store)
     elif row.task:
         task = parse(row.task)
     device = cell.device if cell is not None else "cpu"
@@ -128,6 +129,14 @@ def environment(row: Row, device: str) -> Mapping[str, Any]:
         "device": torch.cuda.get_device_name(device) if device.startswith("cuda") else device,
         "threads": torch.get_num_threads() if row.threads is None else row.threads,
     }
+
+
+def _opened(place: Path, device: str) -> Transformer:
+    try:
+        return load(place, device=device)
+    except UserError as error:
+        said = str(error).rstrip(".")
+        raise UserError(f"{said}, or delete {place / WEIGHTS} to have it trained again.") from None
 
 
 def _read_of(study: Study, row: Row) -> set[str]:

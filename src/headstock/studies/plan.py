@@ -1,8 +1,6 @@
 """The plan of a study at a budget: its rows, the run of each with each seed, refused before anything is computed."""
 
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,14 +13,12 @@ from headstock.model.causality import refuse_bidirectional
 from headstock.model.mixers import mixer_class, told_of
 from headstock.studies.base import Budget, Row, Study
 from headstock.studies.cells import StudyCell, cell_of
-from headstock.studies.figures import Ours
-from headstock.studies.runs import TRAINED, with_plain_numbers
+from headstock.studies.runs import with_plain_numbers
+from headstock.studies.well_written import MOST_SEEDS, refuse_badly_written
 from headstock.tasks import parse
 from headstock.tasks.base import Task
 from headstock.training.agreement import refuse_penalty
 from headstock.training.config import TrainingConfig
-
-MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def make_plan(
     study: Study, budget: Budget, seeds: int | None = None, steps: int | None = None, device: str = "cpu"
 ) -> StudyPlan:
     """Work a study out. Raises UserError for whatever in it or in what is asked cannot be run."""
-    _refuse_badly_written(study)
+    refuse_badly_written(study)
     if budget not in study.efforts:
         raise UserError(f"{study.name} has no budget {budget!r}: {near_name(budget, study.efforts)}")
     effort = study.efforts[budget]
@@ -151,61 +147,3 @@ def _shortened(training: TrainingConfig, most: int) -> TrainingConfig:
             "evaluate_every": min(training.evaluate_every, steps),
         }
     )
-
-
-def _refuse_badly_written(study: Study) -> None:
-    """Raise UserError for a study that contradicts itself, as one that is being written may."""
-    names = [row.name for row in study.rows]
-    if not names:
-        raise UserError(f"{study.name} has no rows: give it one.")
-    for what, name in [("study", study.name), *(("row", name) for name in names)]:
-        if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", name):
-            raise UserError(f"a {what} is named {name!r}: use letters, digits and single hyphens.")
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UserError(f"{study.name} has two rows named {twice}: rename one.")
-    for row in study.rows:
-        if not row.variant and row.measure is None:
-            raise UserError(f"{study.name}: the row {row.name} has neither a variant nor a measure: give it one.")
-        if row.variant and not (row.task or study.task):
-            raise UserError(f"{study.name}: the row {row.name} is trained on no task: give it or the study one.")
-    for effort in study.efforts.values():
-        if few := next((row for row, seeds in effort.seeds_of.items() if seeds < 1), None):
-            raise UserError(f"{study.name} gives {few} {effort.seeds_of[few]} seeds: give it 1 or more.")
-    if study.spread is not None and not 0 < study.spread < 1:
-        raise UserError(f"{study.name} assumes a spread of {study.spread}: give a share of a figure, such as 0.01.")
-    for claim in study.claims:
-        if not isinstance(claim.ours, Ours):
-            raise UserError(
-                f"{study.name}: ours in the claim {claim.says!r} is {claim.ours!r}: make it of figure(row, name)."
-            )
-        ends = (claim.at_least, claim.at_most)
-        if not claim.at_least <= claim.at_most or not any(map(math.isfinite, ends)):
-            raise UserError(
-                f"{study.name}: the claim {claim.says!r} has no band: give it at_least, at_most or both, in that order."
-            )
-    _refuse_unknown_rows(study, names)
-    _refuse_unknown_figures(study)
-
-
-def _refuse_unknown_rows(study: Study, names: Sequence[str]) -> None:
-    read: Mapping[str, str] = {row: f"claim {c.says!r}" for c in study.claims for row, _ in c.ours.reads()}
-    asked = {
-        row: f"budget {budget}" for budget, effort in study.efforts.items() for row in (*effort.rows, *effort.seeds_of)
-    }
-    for row, where in {**read, **asked}.items():
-        if row not in names:
-            raise UserError(
-                f"{study.name}: the {where} names a row {row!r}, which there is not: {near_name(row, names)}"
-            )
-
-
-def _refuse_unknown_figures(study: Study) -> None:
-    """Raise UserError for a figure that no training gives, of a row that measures nothing beside."""
-    unmeasured = {row.name for row in study.rows if row.measure is None}
-    for claim in study.claims:
-        for row, name in sorted(claim.ours.reads()):
-            if row in unmeasured and name not in TRAINED:
-                raise UserError(
-                    f"{study.name}: the claim {claim.says!r} reads {name!r} of {row}, which has the figures of its "
-                    f"training alone: {near_name(name, TRAINED)}"
-                )

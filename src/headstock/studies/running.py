@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from headstock.checkpoints.files import read_json, write_atomically, write_json
 from headstock.comparison.compare import Watch, cores
@@ -15,12 +16,17 @@ from headstock.comparison.engine import Event, run_cells
 from headstock.comparison.plan import Cell
 from headstock.comparison.store import held, put_aside
 from headstock.errors import UserError
+from headstock.studies import study as study_named
+from headstock.studies import study_names
 from headstock.studies.base import Budget, Row, Study
 from headstock.studies.collecting import collected
 from headstock.studies.measuring import MeasuringFailed, is_measured, measured
 from headstock.studies.plan import StudyPlan, make_plan
 from headstock.studies.results import StudyResult
 from headstock.studies.store import Again, StudyStore, default_folder, held_plan
+
+SECONDS_BETWEEN = 10.0
+"""After how long the report is written anew while rows that train nothing are measured."""
 
 Say = Callable[[str], None]
 """Called with a sentence on what happens."""
@@ -59,7 +65,7 @@ def run_study(
         with held(folder):  # not away from under a process that writes there
             put_aside(folder)
     with held(folder):
-        command = command or _command_that_asks(plan, study.name)
+        command = command or _call_that_asks(plan)
         return _Running(plan, StudyStore(folder, plan), command, watch, say or (lambda said: None)).run(jobs or cores())
 
 
@@ -75,6 +81,8 @@ class _Running:
         self.row_of = {plan.cell(row, seed).key: row for row, seed in plan.runs() if row.variant}
         self.computed = False
         """Whether this call added any figure."""
+        self.written = time.monotonic()
+        """When the report was, or, before the first time, when this call began."""
         self.troubles: dict[tuple[str, int], str] = {}
         """Why a row could not be measured with a seed."""
 
@@ -84,6 +92,8 @@ class _Running:
             for row, seed in plan.runs():
                 if not row.variant:
                     self._measure(row, seed, None)
+                    if self.computed and time.monotonic() - self.written > SECONDS_BETWEEN:
+                        self._write()
             self._fetch_weights(jobs)
             cells: list[Cell] = [*plan.cells()]
             for cell in cells:
@@ -178,6 +188,7 @@ class _Running:
         from headstock.studies.readme import as_markdown
         from headstock.studies.report import pictures_of
 
+        self.written = time.monotonic()
         folder = self.store.folder
         date = time.strftime("%Y-%m-%d") if self.computed else _date_of(folder)
         result = collected(self.plan, self.store, self.troubles, self.command, date)
@@ -200,14 +211,18 @@ def _date_of(folder: Path) -> str:
     return str(said["date"]) if isinstance(said, dict) and "date" in said else time.strftime("%Y-%m-%d")
 
 
-def _command_that_asks(plan: StudyPlan, name: str) -> str:
-    """Write the command that asks the same."""
-    words = ["headstock", "study", name, "--budget", plan.budget]
-    effort = plan.study.efforts[plan.budget]
+def _call_that_asks(plan: StudyPlan) -> str:
+    """Write the command that asks the same; the call from Python, for a study that no command knows by its name."""
+    study, effort = plan.study, plan.study.efforts[plan.budget]
+    asked: dict[str, Any] = {}
     if (plan.seeds, plan.seeds_of) != (effort.seeds, effort.seeds_of):
-        words += ["--seeds", str(plan.seeds)]
+        asked["seeds"] = plan.seeds
     if plan.steps is not None:
-        words += ["--steps", str(plan.steps)]
+        asked["steps"] = plan.steps
     if plan.device != "cpu":
-        words += ["--device", plan.device]
-    return shlex.join(words)
+        asked["device"] = plan.device
+    if study.name in study_names() and study_named(study.name) is study:
+        options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
+        return shlex.join(["headstock", "study", study.name, "--budget", plan.budget, *options])
+    given = "".join(f", {key}={value!r}" for key, value in asked.items())
+    return f"run_study(STUDY, {plan.budget!r}{given})  # of the study {study.name}"

@@ -21,8 +21,9 @@ from headstock.comparison.plan import Cell
 from headstock.comparison.store import ANOTHER_FOLDER, LOCK
 from headstock.errors import UserError
 from headstock.studies.base import Measured, Row
-from headstock.studies.plan import MOST_SEEDS, StudyPlan
+from headstock.studies.plan import StudyPlan
 from headstock.studies.runs import with_plain_numbers, without_odd_numbers
+from headstock.studies.well_written import MOST_SEEDS
 from headstock.training.run import RunResult
 
 WEIGHTS = "model.safetensors"

@@ -72,9 +72,8 @@ def test_the_text_can_be_read_where_no_script_runs(view):
 
 def test_numbers_that_are_none_are_told_as_none():
     model = Case("", "softmax").model(torch.float32)
-    with torch.no_grad():
-        model.blocks[1].mixer.query.weight.fill_(torch.nan)
-    told = meta_of(as_page(inspected(model, IDS)))
+    with model.hooks([("blocks.1.attn.hook_q", lambda value, _: value * torch.nan)]):
+        told = meta_of(as_page(inspected(model, IDS)))
     assert told["predictions"][0][0][0][1] is None
     assert told["heads"][1][0][1] is None
     assert told["predictions"][0][1:] == [None, None]  # nothing is right where nothing is known
