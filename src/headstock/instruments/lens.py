@@ -85,8 +85,8 @@ def logit_lens(
 
     Each passes through the final norm as the last one does, with its own statistics. A model without a final norm has
     none here either: post-norm, all depths but the embedding have left a norm already, and the embedding is read as
-    it is. The last depth's logits are the model's, bit for bit. Where sub-layers replace their input each depth is
-    what the last of them gave.
+    it is. The last depth's logits are the model's, bit for bit, unless a function waits in the final norm, which the
+    pass alone asks. Where sub-layers replace their input each depth is what the last of them gave.
 
     ids: (batch, time). targets: the tokens to ask about, int (batch, time), −1 for none; the next real token of the
     same document where not given. top: how many of the likeliest tokens to keep. keep_logits: keep all, depth · batch ·

@@ -1,6 +1,7 @@
 """Running a study, from what is asked to the answer: measure, train, measure what was trained, judge, write.
 
-Seed 0 of every row comes first, then seed 1: whatever stops it, whole seeds are there. The same call goes on.
+What trains nothing comes first, then seed 0 of every other row, then seed 1: whatever stops it, whole seeds are there.
+The same call goes on.
 """
 
 import shlex
