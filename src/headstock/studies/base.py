@@ -149,8 +149,10 @@ class Study:
     remarks: tuple[str, ...] = ()
     """Where ours differs from what was published and why, a sentence each, with how that is known."""
     spread: float | None = None
-    """Relative standard deviation from seed to seed that is assumed of every figure where there is one seed; None
-    assumes nothing, so that one seed decides nothing."""
+    """Relative standard deviation from seed to seed that is assumed of every figure, each by itself, where there is one
+    seed; None assumes nothing, so that one seed decides nothing."""
+    spread_alike: float = 0.0
+    """The same of what a seed does to all figures of a name alike, beside the former."""
     spread_because: str = ""
     spread_of: tuple[str, ...] = ()
     """The figures that it is assumed of; all where none are named. A claim that reads another needs several seeds."""

@@ -5,10 +5,10 @@ nobody published is upheld or not. Intervals are Bonferroni's: each claim's is a
 hold together 95 times in 100.
 
     several seeds   Student's t interval of the claim's value, which is worked out of one seed's figures at a time
-    pooled seeds    where the study says that its rows scatter alike: one relative standard deviation a figure, of all
-                    trained rows' seeds together, as many degrees of freedom, and rows independent of each other
-    one seed        where the study says so, every figure read may be off by an assumed standard deviation, relative,
-                    and independent of the others: first order in each logarithm
+    pooled seeds    where the study says that its rows scatter alike: Student's t with the spread of all rows together,
+                    of which a part is what a seed does to all of them (scatter.py)
+    one seed        where the study says so, figures may be off by relative standard deviations that are assumed, each
+                    by itself and all of them together
     exact           figures that follow from formulas: no interval, every seed's value has to lie in the band, and no
                     share in the correction
 
@@ -26,6 +26,7 @@ from headstock.pictures.numbers import count, outwards, small
 from headstock.studies.base import Claim, Study
 from headstock.studies.figures import Ours
 from headstock.studies.runs import DIVERGED, RowResult, RowRun, with_plain_numbers
+from headstock.studies.scatter import assumed_deviation, mean_squares, pooled_error, slopes
 
 ALPHA = 0.05
 """How often, at most, any of a study's intervals may miss."""
@@ -216,7 +217,8 @@ def _interval(
         figures = {row.name: _figures(run, claim) for row in rows.values() for run in row.runs if run.seed == seed}
         if not all(figures[row][name] for row, name in claim.ours.reads()):  # a share of zero says nothing
             return "none", None, None
-        off = _deviation(claim.ours, figures, values[0], dict.fromkeys(_names(claim), study.spread))
+        slope = slopes(claim.ours, figures, _names(claim), step=study.spread) if math.isfinite(values[0]) else {}
+        off = assumed_deviation(slope.values(), study.spread, study.spread_alike)
         reach = NormalDist().inv_cdf((1 + level) / 2) * off
         return "assumed spread", *_around(values[0], reach)
     if any(math.isinf(value) for value in values):
@@ -226,12 +228,11 @@ def _interval(
     from scipy.stats import t
 
     if study.pooled and not any(math.isinf(value) for value in values):
-        spreads = {name: _pooled(rows.values(), name) for name in _names(claim)}
-        freedom = min((seeds for _, seeds in spreads.values()), default=0)
+        found = {name: mean_squares(rows.values(), name) for name in _names(claim)}
+        squares = {name: one for name, one in found.items() if one is not None}
         means = _mean_figures(rows, by_seed)
-        if freedom > 1 and all(means[row][name] > 0 for row, name in claim.ours.reads()):
-            relative = {name: spread for name, (spread, _) in spreads.items()}
-            off = _deviation(claim.ours, means, fmean(values), relative) / math.sqrt(len(values))
+        if len(squares) == len(found) and all(means[row][name] > 0 for row, name in claim.ours.reads()):
+            off, freedom = pooled_error(slopes(claim.ours, means, squares), squares, len(values))
             return "pooled seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, freedom)) * off)
     off = stdev(values) / math.sqrt(len(values))
     return "seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, len(values) - 1)) * off if off else 0.0)
@@ -246,19 +247,6 @@ def _names(claim: Claim) -> set[str]:
     return {name for _, name in claim.ours.reads()} - {COUNTED}
 
 
-def _pooled(rows: Iterable[RowResult], name: str) -> tuple[float, int]:
-    """Give a figure's relative deviation from seed to seed, of all rows together, and its degrees of freedom."""
-    squares, freedom = 0.0, 0
-    for row in rows:
-        values = [run.figures[name] for run in row.runs if run.status == "finished" and name in run.figures]
-        if len(values) > 1 and all(math.isfinite(value) and value > 0 for value in values):
-            logarithms = [math.log(value) for value in values]
-            middle = fmean(logarithms)
-            squares += sum((value - middle) ** 2 for value in logarithms)
-            freedom += len(values) - 1
-    return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
-
-
 def _mean_figures(rows: Mapping[str, RowResult], seeds: Iterable[int]) -> dict[str, dict[str, float]]:
     """Give each row's mean figures over seeds."""
     means: dict[str, dict[str, float]] = {}
@@ -267,26 +255,6 @@ def _mean_figures(rows: Mapping[str, RowResult], seeds: Iterable[int]) -> dict[s
         shared = set.intersection(*(set(figures) for figures in given)) if given else set()
         means[name] = {figure: fmean(figures[figure] for figures in given) for figure in shared}
     return means
-
-
-def _deviation(
-    ours: Ours, figures: Mapping[str, Mapping[str, float]], value: float, spreads: Mapping[str, float]
-) -> float:
-    """Give the standard deviation of ours where each figure it reads has its spread, relative, independently."""
-    if math.isinf(value):
-        return 0.0
-    squares = 0.0
-    for row, name in ours.reads():
-        if name == COUNTED:
-            continue
-        up, down = (
-            _worked_out(ours, {**figures, row: {**figures[row], name: figures[row][name] * factor}})
-            for factor in (math.exp(spreads[name]), math.exp(-spreads[name]))
-        )
-        if not (math.isfinite(up) and math.isfinite(down)):
-            return math.inf
-        squares += ((up - down) / 2) ** 2
-    return math.sqrt(squares)
 
 
 def _verdict(low: float, high: float, claim: Claim) -> Verdict:

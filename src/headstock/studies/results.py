@@ -93,6 +93,7 @@ class StudyResult:
             "notes": list(self.notes),
             "exact": study.exact,
             "spread": study.spread,
+            "spread_alike": study.spread_alike,
             "spread_because": study.spread_because,
             "environment": self.environment,
             "command": self.command,

@@ -41,6 +41,11 @@ def refuse_badly_written(study: Study) -> None:
         _refuse_effort(f"{study.name}, budget {budget}", effort)
     if study.spread is not None and not 0 < study.spread < 1:
         raise UserError(f"{study.name} assumes a spread of {study.spread}: give a share of a figure, such as 0.01.")
+    if not 0 <= study.spread_alike < 1 or (study.spread_alike and study.spread is None):
+        raise UserError(
+            f"{study.name} assumes a spread_alike of {study.spread_alike} beside a spread of {study.spread}: give "
+            f"shares of a figure, such as 0.01, and no spread_alike without a spread."
+        )
     for claim in study.claims:
         _refuse_claim(study, claim)
     _refuse_unknown_rows(study, names)

@@ -153,15 +153,17 @@ def basis(result: StudyResult) -> list[str]:
         said.append("Where there are several seeds, it is Student's t of the claim's value seed by seed.")
     if "pooled seeds" in kinds:
         said.append(
-            "Rows are taken to scatter alike from seed to seed, in shares of their figures: one standard deviation is "
-            "worked out of the seeds of all rows together, and rows are taken as independent."
+            "Where there are several, rows are taken to scatter alike from seed to seed, in shares of their figures: "
+            "what a seed does to all of them, and what it does to each by itself, is worked out of all rows together."
         )
     if "assumed spread" in kinds:
         spread = f"{100 * (result.study.spread or 0):.3g} %"
+        alike = f", and all alike by {100 * result.study.spread_alike:.3g} %" if result.study.spread_alike else ""
         because = result.study.spread_because.strip().rstrip(".")
         said.append(
             f"Where there is one seed, its spread is assumed and not measured: every figure may differ from seed to "
-            f"seed by {spread} of itself (standard deviation), each by itself" + (f"; {because}." if because else ".")
+            f"seed by {spread} of itself (standard deviation), each by itself{alike}"
+            + (f"; {because}." if because else ".")
         )
     return said
 
