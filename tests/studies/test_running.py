@@ -520,6 +520,8 @@ CLAIM = STUDY.claims[0]
             "reads 'perplexty' of average, .* did you mean 'perplexity'",
         ),
         (replace(STUDY, spread=-1.0), "assumes a spread of -1.0"),
+        (replace(STUDY, spread=0.01, spread_alike=1.0), "assumes a spread_alike of 1.0 beside a spread of 0.01"),
+        (replace(STUDY, spread_alike=0.01), "assumes a spread_alike of 0.01 beside a spread of None"),
         (replace(STUDY, rows=(replace(ROW, settings={"seed": 5}),), claims=()), "sets a seed: leave it out"),
         (replace(STUDY, settings={"d_modl": 8}), "a setting 'd_modl' that nobody reads: did you mean 'd_model'"),
         (replace(STUDY, rows=(replace(ROW, variant="sofmax"),), claims=()), "did you mean 'softmax'"),
