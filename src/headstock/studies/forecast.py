@@ -113,6 +113,8 @@ def _undecidable(plan: StudyPlan) -> list[str]:
             ruled_out.append(f"Not decidable at this budget: {claim.says} {judgement.why}")
         elif not one_seed_decides(plan.study, claim) and 1 in (seeds[row] for row, _ in claim.ours.reads()):
             of_one_seed.append(f"Not decidable at this budget: {claim.says} {ONE_SEED}")
-    if of_one_seed and len(of_one_seed) == len(plan.study.claims):
-        return ["One seed decides no claim of this study, for its spread from seed to seed is not known: ask for more."]
+    if of_one_seed and len(ruled_out + of_one_seed) == len(plan.study.claims):
+        of_one_seed = [
+            "One seed decides no claim of this study, for its spread from seed to seed is not known: ask for more."
+        ]
     return ruled_out + of_one_seed

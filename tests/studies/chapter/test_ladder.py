@@ -1,12 +1,19 @@
+import json
+from pathlib import Path
+
 import pytest
 
 from headstock.model.accounting import parameters
 from headstock.studies.cells import cell_of
 from headstock.studies.chapter.ladder import STUDY
+from headstock.studies.chapter.shared import SCATTER
 from headstock.studies.judging import judge
 from headstock.studies.runs import RowResult, RowRun
+from headstock.studies.scatter import mean_squares
 from tests.studies.declared import published
 from tests.tasks.conftest import shakespeare as shakespeare
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 # As the chapter has them, or near them where it says "about".
 PRINTED = {
@@ -74,3 +81,23 @@ def test_each_row_adds_as_many_parameters_as_the_chapter_counts() -> None:
     assert counted["no-value-map"] - counted["shared-map"] == 128**2
     assert counted["shared-map"] - counted["raw-scores"] == 128**2
     assert counted["raw-scores"] == counted["uniform-added-positions"]
+
+
+def test_what_other_studies_assume_of_seeds_is_what_the_ladder_measured() -> None:
+    said = json.loads((RESULTS / "ladder" / "study.json").read_text())
+    rows = [
+        RowResult(
+            row["name"],
+            "",
+            "",
+            "",
+            0,
+            {},
+            tuple(RowRun(r["seed"], r["status"], figures=r["figures"]) for r in row["runs"]),
+        )
+        for row in said["rows"]
+    ]
+    found = mean_squares(rows, "perplexity")
+    assert found is not None
+    assert (found.n_rows, found.n_seeds) == (14, 3)
+    assert (float(f"{found.apart:.2g}"), float(f"{found.alike:.2g}")) == (SCATTER["spread"], SCATTER["spread_alike"])

@@ -8,8 +8,8 @@ from headstock.studies.chapter.shared import (
     FOUR_HEADS,
     OPTIMISER,
     PLAIN,
+    SCATTER,
     SOURCE,
-    SPREAD,
     START,
     STEPS,
     TEXT,
@@ -172,7 +172,6 @@ STUDY = Study(
         "weights), one map for queries and keys 2.5 points, two maps 4.8 more, a map of values 7.7 more.",
     ),
     pooled=True,
-    spread=0.01,
-    spread_because=SPREAD,
+    **SCATTER,
     pictures=pictures,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from headstock.model.transformer import Transformer, build_from
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter.shared import BLOCK, OPTIMISER, SETTINGS, SOURCE, SPREAD, START, TEXT, TOKENIZER
+from headstock.studies.chapter.shared import BLOCK, OPTIMISER, SCATTER, SETTINGS, SOURCE, START, TEXT, TOKENIZER
 from headstock.studies.figures import figure, perplexity
 from headstock.studies.results import StudyResult
 from headstock.tasks import parse
@@ -179,8 +179,7 @@ STUDY = Study(
         "queries, keys and values (1.30 and 1.51 times, means of 64; 1.32 and 1.65 in the chapter); those of whole "
         "blocks do not with norms before (0.92) and hardly with norms after (1.07).",
     ),
-    spread=0.01,
-    spread_because=SPREAD,
+    **SCATTER,
     spread_of=("perplexity",),
     pictures=pictures,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from headstock.model.transformer import Transformer, build, build_from
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
-from headstock.studies.chapter.shared import BLOCK, OPTIMISER, SETTINGS, SOURCE, SPREAD, START, STEPS, TOKENIZER
+from headstock.studies.chapter.shared import BLOCK, OPTIMISER, SCATTER, SETTINGS, SOURCE, START, STEPS, TOKENIZER
 from headstock.studies.figures import figure
 from headstock.studies.results import StudyResult
 from headstock.tasks import get
@@ -212,7 +212,6 @@ STUDY = Study(
         "Without any positions a longer window costs little (54.5, 56.6, 58.8), and at 256 it is better than all but "
         "ALiBi.",
     ),
-    spread=0.01,
-    spread_because=SPREAD,
+    **SCATTER,
     pictures=pictures,
 )  # fmt: skip

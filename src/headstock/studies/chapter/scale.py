@@ -15,8 +15,8 @@ from headstock.studies.chapter.shared import (
     FOUR_HEADS,
     OPTIMISER,
     PLAIN,
+    SCATTER,
     SOURCE,
-    SPREAD,
     START,
     STEPS,
     TEXT,
@@ -284,8 +284,7 @@ STUDY = Study(
         "At a head of 32 what is lost is small after 3,000 steps (0.2 points, 0.5 in a whole block) and 3.0 after the "
         "shorter training of one head alone.",
     ),
-    spread=0.01,
-    spread_because=SPREAD,
+    **SCATTER,
     spread_of=("perplexity",),
     pictures=pictures,
 )  # fmt: skip
