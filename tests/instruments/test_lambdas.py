@@ -97,6 +97,11 @@ def test_who_subtracts_nothing_is_refused(variant: str) -> None:
         lambda_values(build(variant, **SIZES), some_ids())
 
 
+def test_without_blocks_there_is_no_lambda_whatever_the_mixer() -> None:
+    with pytest.raises(UserError, match="has no blocks, so there is no λ"):
+        lambda_values(build("differential,n_layers=0", **SIZES), some_ids())
+
+
 def test_the_second_version_needs_a_text() -> None:
     with pytest.raises(UserError, match="no real token"):
         lambda_values(V2.model(), some_ids(), real=torch.zeros(BATCH, TIME, dtype=torch.bool))

@@ -89,6 +89,12 @@ def test_targets_that_are_none_are_refused(targets: Tensor, said: str) -> None:
         logit_lens(Case("", "softmax").model(), some_ids(), targets=targets)
 
 
+@pytest.mark.parametrize("top", [0, True, 2.0])
+def test_a_number_of_likeliest_tokens_that_is_none_is_refused(top: int) -> None:
+    with pytest.raises(UserError, match=f"top is {top}: keep one token or more"):
+        logit_lens(Case("", "softmax").model(), some_ids(), top=top)
+
+
 def test_it_draws_one_row_with_its_tokens() -> None:
     lens = logit_lens(Case("", "softmax").model(), some_ids())
     picture = lens.draw(1, labels=list("abc defgh"))

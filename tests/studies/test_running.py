@@ -5,6 +5,7 @@ import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from headstock.studies import running
 from headstock.studies.base import Claim, Effort, Measured, Opened, Row, Study
 from headstock.studies.figures import figure, perplexity
 from headstock.studies.forecast import foreseen
+from headstock.studies.measuring import code_of
 from headstock.studies.plan import make_plan
 from headstock.studies.results import StudyResult
 from headstock.studies.running import run_study
@@ -201,6 +203,15 @@ def test_other_code_measures_again_where_no_training_is_needed_for_it(copied: Pa
     assert trained == []
     assert result.row("softmax").values("least").keys() == {0, 1}
     assert result.notes == ()
+
+
+def test_what_measures_is_known_by_its_code_and_its_choices_wherever_they_lie_in_memory() -> None:
+    def by(choice: object) -> str:
+        return code_of(replace(STUDY.rows[2], measure=partial(a_third, choice)))
+
+    assert by(object()) == by(object())
+    assert by(1) != by(2)
+    assert by(1) != code_of(STUDY.rows[2])
 
 
 def a_half(opened: Opened) -> Measured:
@@ -534,11 +545,13 @@ CLAIM = STUDY.claims[0]
         (replace(STUDY, efforts={"quick": Effort(1, seeds_of={"average": 10_001})}), "gives average 10001 seeds"),
         (replace(STUDY, efforts={"quick": Effort(1.5)}), "gives it 1.5 seeds: give a whole number"),  # type: ignore[arg-type]
         (replace(STUDY, efforts={"quick": 3}), "3 is among its efforts"),  # type: ignore[dict-item]
+        (replace(STUDY, efforts={"quick": None}), "None is among its efforts"),  # type: ignore[dict-item]
         (replace(STUDY, choices=("One. Two.")), "choices is one str and no tuple: put a comma after it"),  # type: ignore[arg-type]
         (replace(STUDY, figures="loss"), "figures is one str and no tuple"),  # type: ignore[arg-type]
         (replace(STUDY, rows=ROW), "rows is one Row and no tuple"),  # type: ignore[arg-type]
         (replace(STUDY, claims=CLAIM), "claims is one Claim and no tuple"),  # type: ignore[arg-type]
         (replace(STUDY, remarks=(3,)), "3 is among its remarks: give str alone"),  # type: ignore[arg-type]
+        (replace(STUDY, claims=(None,)), "None is among its claims: give Claim alone"),  # type: ignore[arg-type]
         (replace(STUDY, rows=(replace(ROW, published={"loss": 3.5}),), claims=()), "write it as it was printed, '3.5'"),  # type: ignore[dict-item]
         (replace(STUDY, claims=(replace(CLAIM, published=1.0),)), "was published as 1.0: write it as .* '1.0'"),  # type: ignore[arg-type]
         (replace(STUDY, claims=(replace(CLAIM, at_least="0"),)), "has no band"),  # type: ignore[arg-type]

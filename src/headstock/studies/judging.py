@@ -227,7 +227,7 @@ def _interval(
         return "none", None, None
     from scipy.stats import t
 
-    if study.pooled and not any(math.isinf(value) for value in values):
+    if study.pooled:
         found = {name: mean_squares(rows.values(), name) for name in _names(claim)}
         squares = {name: one for name, one in found.items() if one is not None}
         means = _mean_figures(rows, by_seed)

@@ -59,9 +59,9 @@ def _refuse_other_kinds(study: Study) -> None:
             raise UserError(
                 f"{study.name}: {field} is one {type(held).__name__} and no tuple: put a comma after it, as in (…,)."
             )
-        if odd := next((one for one in held if not isinstance(one, kind)), None):
+        for odd in (one for one in held if not isinstance(one, kind)):
             raise UserError(f"{study.name}: {odd!r} is among its {field}: give {kind.__name__} alone.")
-    if odd := next((effort for effort in study.efforts.values() if not isinstance(effort, Effort)), None):
+    for odd in (effort for effort in study.efforts.values() if not isinstance(effort, Effort)):
         raise UserError(f"{study.name}: {odd!r} is among its efforts: give Effort(seeds, ...) for each budget.")
 
 
