@@ -158,7 +158,7 @@ STUDY = Study(
         Claim("In tiles memory grows in proportion.", figure("tiles", "exponent_of_memory"),
               "without ever storing the matrix", "from 0.8 to 1.2", 0.8, 1.2, exact=True),
     ),
-    efforts={"quick": Effort(3, minutes=4), "full": Effort(1, minutes=15)},
+    efforts={"quick": Effort(3, minutes=2), "full": Effort(1, minutes=9)},
     figures=("exponent_of_time", "exponent_of_memory", "exponent_of_projections", "fits_8gb"),
     choices=(
         "Forward alone, without gradients; which pass the chapter measured is not said.",

@@ -144,7 +144,7 @@ STUDY = Study(
                 "no-context", "uniform-replacing", "uniform-added-positions", "raw-scores", "one-head",
                 "one-head-replacing", "four-heads", "feedforward", "block", "two-blocks",
             ),
-            minutes=7,
+            minutes=3,
         ),
         "full": Effort(3, STEPS, seeds_of=dict.fromkeys(OTHER_STARTS, 1), minutes=180),
     },

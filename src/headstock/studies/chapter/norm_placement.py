@@ -146,7 +146,7 @@ STUDY = Study(
             3,
             {"steps": 250, "batch_size": 8, "evaluate_every": 50},
             rows=("pre", "pre-warm-up", "post", "post-warm-up", "start-pre", "start-post"),
-            minutes=9,
+            minutes=8,
         ),
         "full": Effort(1, {"steps": 1000, "batch_size": 32, "evaluate_every": 100},
                        seeds_of={"start-pre": 8, "start-post": 8}, minutes=50),

@@ -186,7 +186,7 @@ STUDY = Study(
               at_least=1.0, strict=True),
     ),
     efforts={
-        "quick": Effort(4, {"steps": 400, "batch_size": 16, "evaluate_every": 100}, minutes=5),
+        "quick": Effort(4, {"steps": 400, "batch_size": 16, "evaluate_every": 100}, minutes=4),
         "full": Effort(1, STEPS, minutes=20),
     },
     task="text,corpus=shakespeare,tokenizer=bpe:1024,context=64",

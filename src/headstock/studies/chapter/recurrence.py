@@ -141,7 +141,7 @@ STUDY = Study(
               "three factors of ten or fewer are lost", at_most=3.0),
     ),
     efforts={
-        "quick": Effort(3, {"steps": 150, "batch_size": 4, "evaluate_every": 50}, minutes=5),
+        "quick": Effort(3, {"steps": 150, "batch_size": 4, "evaluate_every": 50}, minutes=1),
         "full": Effort(1, {"steps": 2000, "batch_size": 16, "evaluate_every": 250},
                        seeds_of=dict.fromkeys(("start-lstm", "start-softmax", "start-plain"), 8), minutes=16),
     },
