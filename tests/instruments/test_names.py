@@ -1,5 +1,6 @@
 """Every instrument is found under its public name, and says in a line what it gives."""
 
+import contextlib
 import importlib
 import inspect
 import pkgutil
@@ -98,6 +99,38 @@ def test_a_model_whose_weights_are_no_numbers_is_refused_with_the_name_of_the_fi
         model.blocks[1].mixer.query.weight[0, 0] = torch.nan
     with pytest.raises(UserError, match=r"blocks\.1\.mixer\.query\.weight holds 1 NaN or infinite of \d+ numbers"):
         READING[name](model, ids) if name in READING else READING_BATCHES[name](model, batch)
+
+
+@pytest.mark.parametrize("part", ["mixer.query", "mixer.value", "mixer.out", "tokens", "mlp"])
+@pytest.mark.parametrize("name", sorted({*READING, *READING_BATCHES} - {"lambdas_in_training"}))
+def test_weights_too_large_for_their_sums_are_measured_or_refused_in_a_sentence(name: str, part: str) -> None:
+    model = hs.build("differential2", vocab_size=11, context=8, d_model=8, n_heads=2, n_layers=2)
+    ids = torch.arange(12).view(2, 6) % 11
+    batch = Batch(ids, ids.roll(-1, 1), torch.ones(2, 6, dtype=torch.bool))
+    with torch.no_grad():
+        for parameter in (value for where, value in model.named_parameters() if part in where):
+            parameter.mul_(1e38)
+    # A figure that is NaN says so itself; an error in torch's or scipy's words would say nothing to anyone.
+    with contextlib.suppress(UserError):
+        found = READING[name](model, ids) if name in READING else READING_BATCHES[name](model, batch)
+        if draw := getattr(found, "draw", None):
+            draw()
+
+
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("hull", "the averages of layer 0"),
+        ("map_spectrum", "the weights of layer 1"),
+        ("residual_spectrum", "the residual at depth 1"),
+    ],
+)
+def test_what_has_no_spectrum_and_no_hull_is_named_with_the_place_where_numbers_ended(name: str, where: str) -> None:
+    model = hs.build("softmax", vocab_size=11, context=8, d_model=8, n_heads=2, n_layers=2)
+    with torch.no_grad():
+        model.blocks[0].mixer.value.weight.mul_(3e38)
+    with pytest.raises(UserError, match=f"^{where}: [0-9,]+ of [0-9,]+ numbers are NaN or infinite"):
+        READING[name](model, torch.arange(12).view(2, 6) % 11)
 
 
 def test_large_weights_whose_sum_overflows_are_numbers_all_the_same() -> None:

@@ -70,9 +70,25 @@ def test_an_interval_is_rounded_outwards(low, width):
     assert written[1] >= high - room
 
 
+@given(st.floats(-1e-4, 1e-4), st.floats(1e-9, 1e-4), st.floats(-1e-3, 1e-3), st.integers(0, 200))
+def test_ends_near_zero_are_rounded_outwards_too(low, width, edge, smaller):
+    low, high, edge = (value / 10.0**smaller for value in (low, low + width, edge))
+    assume(0 < max(abs(low), abs(high)) < 1e-4 and min(abs(low - edge), abs(high - edge)) > 1e-3 * (high - low))
+    written = numbers.outwards(low, high, (edge,))
+    ends = [float(end.replace("−", "-")) for end in written]
+    room = 1e-3 * (high - low)
+    assert ends[0] <= low + room
+    assert ends[1] >= high - room
+    assert (ends[0] > edge, ends[1] > edge) == (low > edge, high > edge)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "edges", "written"),
     [
+        (8.3e-8, 1.17e-7, (), ("0.8e−07", "1.2e−07")),
+        (0.0, 2.24e-5, (), ("0", "3e−05")),
+        (-2e-5, 3.3e-6, (), ("−2.0e−05", "0.4e−05")),
+        (1.7e-7, 2.4e-7, (4.8e-7,), ("1.7e−07", "2.4e−07")),
         (1.063, 1.485, (), ("1.0", "1.5")),
         (1.063, 1.485, (1.0,), ("1.06", "1.5")),
         (0.794, 1.0089, (0.7,), ("0.79", "1.1")),

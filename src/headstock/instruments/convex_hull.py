@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headstock.errors import UserError, near_name
 from headstock.instruments.nearest_average import distance_to_averages, part_beyond_combinations
-from headstock.instruments.passes import visible_to
+from headstock.instruments.passes import refuse_overflow, visible_to
 from headstock.instruments.tables import cells, head_labels, layer_labels
 from headstock.instruments.weights_and_values import look_at_averages
 from headstock.model.attention import wide
@@ -104,7 +104,8 @@ def hull(
     whose rows sum to 1 and hold no weight below zero stays inside; whether a difference of two maps (Ye et al.,
     "Differential Transformer", 2024) leaves it, its readers asked.
 
-    Raises UserError where the mixer has no weights or shows no values, and for fewer than one query.
+    Raises UserError where the mixer has no weights or shows no values, where averages are NaN or infinite, and for
+    fewer than one query.
     """
     if most < 1:
         raise UserError(f"most={most} tests nothing: choose 1 query or more.")
@@ -135,6 +136,7 @@ class _Measured:
     def average(self, w_bhqk: Tensor, v_bhkd: Tensor, layer: int) -> None:
         w, v = wide(w_bhqk).double().cpu(), wide(v_bhkd).double().cpu()
         z = w @ v
+        refuse_overflow(z, f"the averages of layer {layer}")
         seen = self.visible_bqk[self.tested[:, 0], self.tested[:, 1]].sum(-1)
         self.few_keys = float((seen <= v.shape[-1] + 1).double().mean())
         exact = torch.tensor([self._tested(w[:, head], v[:, head], z[:, head]) for head in range(w.shape[1])])

@@ -49,6 +49,15 @@ def refuse_no_numbers(model: Transformer) -> None:
             )
 
 
+def refuse_overflow(value: Tensor, what: str) -> None:
+    """Raise UserError where a pass has left the numbers that there are: `what` is the value's name in the message."""
+    if odd := int((~value.isfinite()).sum()):
+        raise UserError(
+            f"{what}: {odd:,} of {value.numel():,} numbers are NaN or infinite, so there is nothing to measure: the "
+            f"model's weights are too large for {str(value.dtype).removeprefix('torch.')}, or a hook put them there."
+        )
+
+
 def each(batches: Iterable[Batch]) -> Iterator[Batch]:
     """Go through batches. Raises UserError for what is none, such as the task itself or its rows' ids."""
     if isinstance(batches, str | Mapping | Tensor | Batch) or not isinstance(batches, Iterable):

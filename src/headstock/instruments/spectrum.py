@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from headstock.errors import UserError
-from headstock.instruments.passes import kept, look, look_at_weights, refuse_nothing, visible_to
+from headstock.instruments.passes import kept, look, look_at_weights, refuse_nothing, refuse_overflow, visible_to
 from headstock.instruments.tables import cells, head_labels, layer_labels
 from headstock.model.transformer import Transformer
 from headstock.pictures.grid import heat
@@ -96,15 +95,13 @@ def map_spectrum(
 
     ids: (batch, time); a map is (query × key). A largest singular value far above the rest is what makes tokens alike
     with depth: Dong et al., "Attention is not all you need" (2021); Naderi et al., "Mind the Gap" (2024). Takes time³ a
-    map. Raises UserError where the mixer has no weights, and for ids without a token.
+    map. Raises UserError where the mixer has no weights, for weights of NaN or infinity, and for ids without a token.
     """
     found: list[Tensor] = []
 
-    def values(w_bhqk: Tensor, _: int) -> None:
-        weights = kept(w_bhqk)
-        if not bool(weights.isfinite().all()):
-            raise UserError("a weight is not finite, so its map has no spectrum: look where the model's numbers broke.")
-        found.append(torch.linalg.svdvals(weights))
+    def values(w_bhqk: Tensor, layer: int) -> None:
+        refuse_overflow(w_bhqk, f"the weights of layer {layer}")
+        found.append(torch.linalg.svdvals(kept(w_bhqk)))
 
     visible = visible_to(model, ids, real, documents)
     look_at_weights(model, ids, values, real=real, documents=documents)
@@ -126,14 +123,17 @@ def residual_spectrum(
 
     ids: (batch, time). Each row of the batch is a matrix of its own, (token × model). That averages alone pull all
     tokens to one: Dong et al., "Attention is not all you need: pure attention loses rank doubly exponentially with
-    depth" (2021), who measure ‖X − 1xᵀ‖ in another norm. Raises UserError for ids without a token.
+    depth" (2021), who measure ‖X − 1xᵀ‖ in another norm. Raises UserError for ids without a token, and for a residual
+    of NaN or infinity.
     """
     refuse_nothing(ids, real, documents)
     token = torch.ones(ids.shape, dtype=torch.bool) if real is None else real.cpu()
     count = token.sum(1)[:, None, None].clamp(min=1)
-    singular, with_mean, apart = [], [], []
+    singular: list[Tensor] = []
+    with_mean, apart = [], []
 
     def measure(x_bqm: Tensor) -> None:
+        refuse_overflow(x_bqm, f"the residual at depth {len(singular)}")
         x = kept(x_bqm) * token[..., None]
         centred = (x - x.sum(1, keepdim=True) / count) * token[..., None]
         singular.append(torch.linalg.svdvals(centred))

@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterable
 from headstock.pictures.spreads import Spread, finite
 
 ABSENT = "—"
+SMALLEST = 1e-4
+"""Below it a number is written with an exponent, as `small` does."""
+TINIEST = 1e-300
+"""Below it, and in nothing that is measured, powers of ten run out."""
 LARGEST = 1e9
 """From here on a number is written with an exponent, and four digits."""
 MOST_PLACES = 8
@@ -90,14 +94,28 @@ def outwards(low: float, high: float, edges: Iterable[float] = ()) -> tuple[str,
     """Write an interval as the verdicts' sentences do: rounded outwards, to the place where half its width begins.
 
     One that holds zero, whose ends no sentence gives, has a digit more. An end has as many digits as it takes to stand
-    on its own side of each of `edges`.
+    on its own side of each of `edges`. Ends that are both below a ten-thousandth share an exponent.
     """
+    if low < high and TINIEST < max(abs(low), abs(high)) < SMALLEST:
+        return _with_one_exponent(low, high, edges)
     if low == high or all(end == round(end) and abs(end) < LARGEST for end in (low, high)):
         return small(low), small(high)
     places = max(0, -math.floor(math.log10((high - low) / 2)) + (low < 0 < high))
     known = [edge for edge in edges if math.isfinite(edge)]
     written = (_written(end, _enough(end, places, towards, known), towards) for end, towards in _ends(low, high))
     return next(written), next(written)
+
+
+def _with_one_exponent(low: float, high: float, edges: Iterable[float]) -> tuple[str, str]:
+    power = -math.floor(math.log10(max(abs(low), abs(high))))
+    up = 10.0**power
+    first, last = outwards(low * up, high * up, (edge * up for edge in edges))
+
+    def with_it(end: str, value: float) -> str:
+        mantissa, _, own = end.partition("e−")  # an end far nearer zero than the other has one already
+        return f"{mantissa}e−{power + int(own or 0):02d}" if value else "0"
+
+    return with_it(first, low), with_it(last, high)
 
 
 def _enough(end: float, places: int, towards: Callable[[float], int], edges: list[float]) -> int:
