@@ -29,10 +29,11 @@ lint: $(DEVELOPMENT)  ## ruff: rules and format
 types: $(DEVELOPMENT)  ## mypy, strict
 	$(BIN)/mypy
 
-bench: $(DEVELOPMENT)  ## speed of training and of mixing as ratios, false claims by simulation, sizes of compiled programs: what docs/performance.md and docs/statistics.md print
+bench: $(DEVELOPMENT)  ## speed of training and of mixing as ratios, false claims by simulation, sizes of compiled programs: what docs/performance.md, docs/statistics.md and docs/studies.md print
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/training.py --matrix
 	$(BIN)/python benchmarks/verdicts.py --families 2000
+	$(BIN)/python benchmarks/pooled_seeds.py
 	$(BIN)/python benchmarks/mixing.py
 	$(BIN)/python benchmarks/hooks.py
 	$(BIN)/python benchmarks/programs.py

@@ -39,6 +39,7 @@ MINIATURE = {
     ("python", "benchmarks/verdicts.py"): ["--families", "20"],
     ("python", "benchmarks/hooks.py"): ["--turns", "3"],
     ("python", "benchmarks/initialisation.py"): ["--seeds", "1", "--steps", "3"],
+    ("python", "benchmarks/pooled_seeds.py"): ["--draws", "20"],
     ("python", "benchmarks/recall.py"): ["--seeds", "1", "--steps", "3"],
     ("python", "benchmarks/differential.py"): ["--turns", "2", "--repeats", "1"],
     ("python", "benchmarks/programs.py"): ["--lengths", "5", "--turns", "1"],

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from headstock.studies.base import Claim
 from headstock.studies.figures import Ours, figure
 from headstock.studies.judging import judge
-from headstock.studies.scatter import assumed_deviation, mean_squares, pooled_error, slopes
+from headstock.studies.scatter import MeanSquares, Slope, assumed_deviation, mean_squares, pooled_reach, slopes
 from tests.studies.test_judging import claim, row, study
 
 MEANS = np.array([40.0, 44.0, 60.0, 250.0, 39.0, 55.0, 61.0, 53.0])
@@ -109,11 +110,42 @@ def test_the_assumed_spread_of_a_difference_is_what_draws_of_both_parts_give() -
     assert found.high - 4 == pytest.approx(1.96 * off, rel=1e-3)
 
 
-def test_more_seeds_of_a_claim_narrow_its_error_by_their_root() -> None:
+@pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 15], ids=["one claim", "one of fifteen"])
+@pytest.mark.parametrize("n_seeds", [2, 3, 8])
+@pytest.mark.parametrize(("alike", "apart"), [(0.013, 0.006), (0.01, 0.008), (0.0, 0.008)])
+def test_pooled_intervals_miss_no_more_often_than_they_say_at_any_level(
+    alike: float, apart: float, n_seeds: int, level: float
+) -> None:
+    draws, n_rows, times = np.random.default_rng(3), len(MEANS), 3000
+    within = (n_rows - 1) * (n_seeds - 1)
+    of_seed = draws.normal(0.0, alike, (times, n_seeds)) + draws.normal(0.0, apart, (times, n_rows, n_seeds)).mean(1)
+    between = n_rows * of_seed.var(1, ddof=1)
+    rest = apart**2 * draws.chisquare(within, times) / within
+    off = of_seed.mean(1) + draws.normal(0.0, apart * math.sqrt((1 - 1 / n_rows) / n_seeds), times)
+    slope = {"f": Slope(alike=1.0, apart=1.0)}
+    reach = [
+        pooled_reach(slope, {"f": MeanSquares(n_rows, n_seeds, float(one), float(other))}, n_seeds, level)
+        for one, other in zip(between, rest, strict=True)
+    ]
+    missed = float((abs(off) > np.array(reach)).mean())
+    assert missed <= 1 - level + 3 * math.sqrt(level * (1 - level) / times)
+
+
+def test_more_seeds_of_a_claim_narrow_its_interval_by_their_root() -> None:
     squares = mean_squares(rows_of(drawn(np.random.default_rng(4), 3)), "f")
     assert squares is not None
     slope = slopes(figure("a", "f"), {"a": {"f": 40.0}}, ["f"])
-    (three, freedom), (twelve, same) = (pooled_error(slope, {"f": squares}, n) for n in (3, 12))
+    three, twelve = (pooled_reach(slope, {"f": squares}, n, 0.95) for n in (3, 12))
     assert three == pytest.approx(2 * twelve)
-    assert freedom == pytest.approx(same)
-    assert 2 <= freedom <= 2 * len(MEANS)
+
+
+def test_a_claim_with_more_seeds_than_all_rows_have_stands_on_its_own() -> None:
+    table = drawn(np.random.default_rng(5), 6)
+    rows = [row("a", table[0].tolist()), *rows_of(table[:, :3])[1:]]
+    alone, both = Claim("So.", figure("a", "f"), "1", "made up"), figure("b", "f") - figure("a", "f")
+    asked = study(alone, Claim("And so.", both, "1", "made up"), pooled=True)
+    of_a, of_both = judge(asked, rows, as_published=True)
+    assert (of_a.basis, of_both.basis) == ("seeds", "pooled seeds")
+    assert of_a.low is not None
+    expected = t.ppf(1 - 0.05 / 4, 5) * table[0].std(ddof=1) / math.sqrt(6)
+    assert table[0].mean() - of_a.low == pytest.approx(expected)

@@ -5,8 +5,9 @@ nobody published is upheld or not. Intervals are Bonferroni's: each claim's is a
 hold together 95 times in 100.
 
     several seeds   Student's t interval of the claim's value, which is worked out of one seed's figures at a time
-    pooled seeds    where the study says that its rows scatter alike: Student's t with the spread of all rows together,
-                    of which a part is what a seed does to all of them (scatter.py)
+    pooled seeds    where the study says that its rows scatter alike: the spread of all rows together, of which a part
+                    is what a seed does to all of them (scatter.py); a claim with more seeds than all rows have stands
+                    on its own
     one seed        where the study says so, figures may be off by relative standard deviations that are assumed, each
                     by itself and all of them together
     exact           figures that follow from formulas: no interval, every seed's value has to lie in the band, and no
@@ -26,7 +27,7 @@ from headstock.pictures.numbers import count, outwards, small
 from headstock.studies.base import Claim, Study
 from headstock.studies.figures import Ours
 from headstock.studies.runs import DIVERGED, RowResult, RowRun, with_plain_numbers
-from headstock.studies.scatter import assumed_deviation, mean_squares, pooled_error, slopes
+from headstock.studies.scatter import assumed_deviation, mean_squares, pooled_reach, slopes
 
 ALPHA = 0.05
 """How often, at most, any of a study's intervals may miss."""
@@ -225,15 +226,15 @@ def _interval(
         if len(set(values)) == 1:  # diverged with every seed
             return "seeds", values[0], values[0]
         return "none", None, None
-    from scipy.stats import t
-
     if study.pooled:
         found = {name: mean_squares(rows.values(), name) for name in _names(claim)}
-        squares = {name: one for name, one in found.items() if one is not None}
+        squares = {name: one for name, one in found.items() if one is not None and len(values) <= one.n_seeds}
         means = _mean_figures(rows, by_seed)
         if len(squares) == len(found) and all(means[row][name] > 0 for row, name in claim.ours.reads()):
-            off, freedom = pooled_error(slopes(claim.ours, means, squares), squares, len(values))
-            return "pooled seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, freedom)) * off)
+            reach = pooled_reach(slopes(claim.ours, means, squares), squares, len(values), level)
+            return "pooled seeds", *_around(fmean(values), reach)
+    from scipy.stats import t
+
     off = stdev(values) / math.sqrt(len(values))
     return "seeds", *_around(fmean(values), float(t.ppf((1 + level) / 2, len(values) - 1)) * off if off else 0.0)
 

@@ -1,5 +1,6 @@
 """The pictures of the study `crossing`: what was answered, where both blocks look, and what they are worth."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -11,6 +12,15 @@ from headstock.tasks.crossing import ADJECTIVES
 
 Details: TypeAlias = Mapping[str, Any]
 KINDS = ("the noun that crosses", "the noun that is crossed")
+BY_SEED = {
+    "first_noun_in_first": ("block 1 → noun 1", 0.70),
+    "adjective_in_second": ("block 2 → adj.", 1.00),
+    "second_noun_in_second": ("block 2 → noun 2", 0.49),
+    "meant_noun_in_second": ("2 → noun meant", math.nan),
+    "right_without_first": ("right without 1", math.nan),
+    "right_without_second": ("right without 2", math.nan),
+}
+"""What two blocks do, by figure: as the picture says it, and the chapter's."""
 
 
 def pictures(result: StudyResult) -> list[Picture]:
@@ -18,6 +28,7 @@ def pictures(result: StudyResult) -> list[Picture]:
     found = [_answers(result)]
     details = result.details("two-blocks")
     if details:
+        found.append(_by_seed(result))
         found += [_map(details, layer) for layer in (0, 1)]
         found += [_without_places(details, kind) for kind in (0, 1)]
         found.append(_without_heads(details))
@@ -38,6 +49,29 @@ def _answers(result: StudyResult) -> Picture | None:
         beside={says: 100 * spread.mean for says, spread in wrong.items() if spread is not None and says in known},
         beside_is="the wrong noun of the pair",
         name="answers",
+    )
+
+
+def _by_seed(result: StudyResult) -> Picture | None:
+    runs = result.row("two-blocks").finished
+    if len(runs) < 2:
+        return None
+    values = [[said, *(run.figures.get(name, math.nan) for run in runs)] for name, (_, said) in BY_SEED.items()]
+    first = [run.figures["first_noun_in_first"] for run in runs]
+    as_published = sum(share >= 0.5 for share in first)
+    return heat(
+        values,
+        [says for says, _ in BY_SEED.values()],
+        ["chapter", *(f"seed {run.seed}" for run in runs)],
+        title=f"With {as_published} of {len(runs)} seeds the first block puts most of its weight on the first noun",
+        rows="measured",
+        columns="model",
+        unit="weight, or share that is right",
+        missing="not published",
+        caption="Weights from the position that names the noun meant, means of heads and held-out pairs: block 1 on "
+        "the first noun; block 2 on the adjective where the noun that crosses is meant, on the second noun where the "
+        "noun that is crossed is, and on the noun meant in both. Below: what is right without a block's attention.",
+        name="two-blocks-by-seed",
     )
 
 
