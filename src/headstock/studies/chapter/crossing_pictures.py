@@ -16,7 +16,7 @@ BY_SEED = {
     "first_noun_in_first": ("block 1 → noun 1", 0.70),
     "adjective_in_second": ("block 2 → adj.", 1.00),
     "second_noun_in_second": ("block 2 → noun 2", 0.49),
-    "meant_noun_in_second": ("2 → noun meant", math.nan),
+    "meant_noun_in_second": ("block 2 → meant", math.nan),
     "right_without_first": ("right without 1", math.nan),
     "right_without_second": ("right without 2", math.nan),
 }
@@ -26,9 +26,9 @@ BY_SEED = {
 def pictures(result: StudyResult) -> list[Picture]:
     """Give the answers of all rows, and of two blocks the maps and what is left without each part."""
     found = [_answers(result)]
+    found.append(_by_seed(result))
     details = result.details("two-blocks")
     if details:
-        found.append(_by_seed(result))
         found += [_map(details, layer) for layer in (0, 1)]
         found += [_without_places(details, kind) for kind in (0, 1)]
         found.append(_without_heads(details))
@@ -53,7 +53,7 @@ def _answers(result: StudyResult) -> Picture | None:
 
 
 def _by_seed(result: StudyResult) -> Picture | None:
-    runs = result.row("two-blocks").finished
+    runs = [run for row in result.rows if row.name == "two-blocks" for run in row.finished]
     if len(runs) < 2:
         return None
     values = [[said, *(run.figures.get(name, math.nan) for run in runs)] for name, (_, said) in BY_SEED.items()]
@@ -89,7 +89,7 @@ def _map(details: Details, layer: int) -> Picture:
         columns="key",
         unit="weight",
         caption="From the position that names the noun meant; mean of the heads over all held-out pairs. Words of one "
-        "sentence name the places.",
+        "sentence name the places. Of the first seed.",
         name=f"map-of-block-{layer + 1}",
     )
 
@@ -111,7 +111,8 @@ def _without_places(details: Details, kind: int) -> Picture:
         rows="block",
         columns="place",
         unit="% right",
-        caption="All heads' outputs at one place, replaced by their mean over the held-out sentences.",
+        caption="All heads' outputs at one place, replaced by their mean over the held-out sentences. Of the first "
+        "seed.",
         name=f"without-places-{'crosser' if kind == 0 else 'crossed'}",
     )
 
@@ -127,6 +128,6 @@ def _without_heads(details: Details) -> Picture:
         rows="block",
         columns="head",
         unit="% right",
-        caption="One head's output at all places, replaced by its mean over the held-out sentences.",
+        caption="One head's output at all places, replaced by its mean over the held-out sentences. Of the first seed.",
         name="without-heads",
     )
