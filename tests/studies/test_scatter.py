@@ -51,6 +51,7 @@ def test_the_squares_of_rows_seeds_and_the_rest_are_all_there_are(logarithms: li
     assert between_rows + found.seeds * (n_seeds - 1) + rest == pytest.approx(
         ((table - table.mean()) ** 2).sum(), abs=1e-9
     )
+    assert np.mean(found.rest_of_rows) == pytest.approx(found.rest, abs=1e-9)
 
 
 def test_a_seed_that_moves_all_rows_alike_leaves_nothing_to_each() -> None:

@@ -67,6 +67,8 @@ class MeanSquares:
     seeds: float
     """Between seeds: n_rows times the variance of what a seed does alike, and once that of the rest."""
     rest: float
+    rest_of_rows: tuple[float, ...] = ()
+    """The rest of each row by itself, of which `rest` is the mean: how far it is true that rows scatter alike."""
 
     @property
     def alike(self) -> float:
@@ -96,11 +98,13 @@ def mean_squares(rows: Iterable[RowResult], name: str) -> MeanSquares | None:
     n_rows, n_seeds = table.shape
     of_seed = table.mean(0) - table.mean()
     rest = table - table.mean(1, keepdims=True) - of_seed
+    freedom_of_row = (n_rows - 1) * (n_seeds - 1) / n_rows
     return MeanSquares(
         n_rows,
         n_seeds,
         seeds=float(n_rows * (of_seed**2).sum() / (n_seeds - 1)),
         rest=float((rest**2).sum() / ((n_rows - 1) * (n_seeds - 1))),
+        rest_of_rows=tuple((rest**2).sum(1) / freedom_of_row),
     )
 
 

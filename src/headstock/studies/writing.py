@@ -1,13 +1,14 @@
 """The sentences and numbers that a study's table, README and report share."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from headstock.pictures.numbers import ABSENT, count, outwards, places_for, plus_minus, small
 from headstock.pictures.spreads import Spread, finite
 from headstock.studies.judging import Judgement
 from headstock.studies.results import StudyResult
 from headstock.studies.runs import RowResult, reasons
+from headstock.studies.scatter import mean_squares
 
 SPREAD_IS = "± is the standard deviation from seed to seed"
 
@@ -149,13 +150,17 @@ def basis(result: StudyResult) -> list[str]:
             )
         else:
             said.append(f"The interval is of {percent}.")
-    if "seeds" in kinds:
-        said.append("Where there are several seeds, it is Student's t of the claim's value seed by seed.")
     if "pooled seeds" in kinds:
         said.append(
-            "Where there are several, rows are taken to scatter alike from seed to seed, in shares of their figures: "
-            "what a seed does to all of them, and what it does to each by itself, is worked out of all rows together."
+            "Rows are taken to scatter alike from seed to seed, in shares of their figures: what a seed does to all of "
+            "them, and what it does to each by itself, is worked out of all rows together, and each of the two has a "
+            "Student's t of its own."
         )
+        pooled = [judgement.claim for judgement in result.judgements if judgement.basis == "pooled seeds"]
+        said += _scatter_of(result, sorted({name for claim in pooled for _, name in claim.ours.reads()}))
+    if "seeds" in kinds:
+        which = "a claim has more seeds than all rows have" if "pooled seeds" in kinds else "there are several seeds"
+        said.append(f"Where {which}, it is Student's t of the claim's value seed by seed.")
     if "assumed spread" in kinds:
         spread = f"{100 * (result.study.spread or 0):.3g} %"
         alike = f", and all alike by {100 * result.study.spread_alike:.3g} %" if result.study.spread_alike else ""
@@ -165,6 +170,19 @@ def basis(result: StudyResult) -> list[str]:
             f"seed by {spread} of itself (standard deviation), each by itself{alike}"
             + (f"; {because}." if because else ".")
         )
+    return said
+
+
+def _scatter_of(result: StudyResult, names: Iterable[str]) -> list[str]:
+    """Say how much each figure scatters, of single rows too, by which a reader sees whether rows do scatter alike."""
+    said = []
+    for name in names:
+        if (squares := mean_squares(result.rows, name)) is not None:
+            each = [100 * math.sqrt(rest) for rest in squares.rest_of_rows]
+            said.append(
+                f"Of {figure_words(name)} a seed moves all rows by {100 * squares.alike:.2g} % (standard deviation) "
+                f"and each by {100 * squares.apart:.2g} %, of single rows {min(each):.2g} to {max(each):.2g} %."
+            )
     return said
 
 

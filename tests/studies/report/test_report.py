@@ -1,6 +1,7 @@
 """The page, the table and the README of whatever a study may have come to."""
 
 import html
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +16,8 @@ from headstock.studies.readme import as_markdown
 from headstock.studies.report import as_fragment, as_html
 from headstock.studies.report.strips import limits, strip
 from headstock.studies.results import StudyResult
-from headstock.studies.writing import tables_of_rows
+from headstock.studies.scatter import mean_squares
+from headstock.studies.writing import basis, tables_of_rows
 from tests.studies.report import cases
 
 EMPTY = {"br", "meta", "wbr", "path"}
@@ -229,3 +231,19 @@ def test_band_and_estimate_lie_on_the_scale_whatever_the_interval(
     assert first < last
     for shown in (at_least, at_most, estimate):
         assert abs(shown) == float("inf") or first < shown < last
+
+
+def test_pooled_seeds_are_said_to_scatter_by_how_much_row_by_row_and_which_claims_stand_on_their_own() -> None:
+    found = cases.rows(3)
+    block = [run for row in cases.rows(8) if row.name == "block" for run in row.runs]
+    some_more = [replace(row, runs=tuple(block)) if row.name == "block" else row for row in found]
+    study = replace(cases.STUDY, pooled=True)
+    said = " ".join(basis(cases.result(some_more, 3, study)))
+    squares = mean_squares(found, "perplexity")
+    assert squares is not None
+    smallest, largest = (100 * math.sqrt(of(squares.rest_of_rows)) for of in (min, max))
+    assert f"each by {100 * squares.apart:.2g} %, of single rows {smallest:.2g} to {largest:.2g} %." in said
+    assert "Where a claim has more seeds than all rows have, it is Student's t" in said
+    alone = " ".join(basis(cases.result(found, 3, replace(study, claims=study.claims[1:]))))
+    assert "more seeds than all rows" not in alone
+    assert "Of perplexity a seed moves all rows by" in alone
