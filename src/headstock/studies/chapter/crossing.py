@@ -213,20 +213,24 @@ STUDY = Study(
         OPTIMISER,
     ),
     remarks=(
-        "Which circuit two blocks find is a matter of the seed. With seed 0 one head of the first block reads the "
-        "adjective at the deciding position, and the second block goes to the noun meant, the first (0.73) or the "
-        "second (0.71). Seed 1 leans to the chapter's order: the noun first (0.62 of the first block's weight, 0.70 "
-        "there), but only half on the adjective second (0.52, 1.00 there). "
-        "Seed 2 lies between (0.12 and 0.29). Without either block's "
-        "attention at most 0.60 is right in each of the three; intervals that hold for fourteen claims at once reach "
-        "further.",
-        "“Uniform average” with a feed-forward learns the training pairs by heart and answers 29, 42 and 55 % of the "
-        "reversed ones with three seeds, where the chapter's one has 27.9 %; without a feed-forward it stays at "
-        "guessing between the two nouns. One block answers 90, 97 and 100 %.",
+        "Which circuit two blocks find is a matter of the seed, and the chapter's is rare. Of 20 seeds two put half "
+        "or more of the first block's weight on the first noun (0.62 and 0.51; 0.70 there), and two half or more of "
+        "the second's on an adjective that means the crosser (0.52 and 0.51; 1.00 there); seed 1 alone does both. "
+        "In eleven the second block has half or more of its weight on the noun that is meant. The chapter's one "
+        "model shows what two blocks can do, not what they do.",
+        "Both blocks' attention is needed more often than not: without the first's at most 0.60 is right with 16 of "
+        "20 seeds, without the second's with 18.",
+        "One of 20 does not solve the task with two blocks: seed 19 stays at 54 % after 3,000 steps; two more "
+        "answer 97 and 99 %, the rest all. One block answers 50 to 100 %, 93 % in the mean of 20.",
+        "“Uniform average” with a feed-forward learns the training pairs by heart and answers 1 to 55 % of the "
+        "reversed ones with 20 seeds, where the chapter's one has 27.9 %, and the other noun in 62 %; without a "
+        "feed-forward it stays at guessing between the two nouns.",
+        "The first three seeds had been seen when it was decided that the rows which claims on accuracy and on maps "
+        "are of have twenty.",
         "One block solves the leaky form here, by step 250, and by step 300 with half of the pairs held out: the "
         "chapter's 91.7 % stays without a reason.",
-        "Two blocks of uniform averages answer three quarters or more, from either start: above one block, so that a "
-        "depth of two alone is part of what attention is given credit for (docs/tasks.md).",
+        "Two blocks of uniform averages answer three quarters or more, from either start: above one block, so that "
+        "a depth of two alone is part of what attention is given credit for (docs/tasks.md).",
     ),
     pictures=pictures,
 )  # fmt: skip
