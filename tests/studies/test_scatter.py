@@ -140,8 +140,11 @@ def test_more_seeds_of_a_claim_narrow_its_interval_by_their_root() -> None:
     assert three == pytest.approx(2 * twelve)
 
 
-def test_a_claim_with_more_seeds_than_all_rows_have_stands_on_its_own() -> None:
+def test_a_claim_with_twice_the_seeds_that_all_rows_have_stands_on_its_own() -> None:
     table = drawn(np.random.default_rng(5), 6)
+    some_more = [row("a", table[0, :5].tolist()), *rows_of(table[:, :3])[1:]]
+    (pooled,) = judge(study(Claim("So.", figure("a", "f"), "1", "made up"), pooled=True), some_more, as_published=True)
+    assert pooled.basis == "pooled seeds"
     rows = [row("a", table[0].tolist()), *rows_of(table[:, :3])[1:]]
     alone, both = Claim("So.", figure("a", "f"), "1", "made up"), figure("b", "f") - figure("a", "f")
     asked = study(alone, Claim("And so.", both, "1", "made up"), pooled=True)

@@ -159,7 +159,11 @@ def basis(result: StudyResult) -> list[str]:
         pooled = [judgement.claim for judgement in result.judgements if judgement.basis == "pooled seeds"]
         said += _scatter_of(result, sorted({name for claim in pooled for _, name in claim.ours.reads()}))
     if "seeds" in kinds:
-        which = "a claim has more seeds than all rows have" if "pooled seeds" in kinds else "there are several seeds"
+        which = (
+            "a claim has twice the seeds that all rows have, or more"
+            if "pooled seeds" in kinds
+            else "there are several seeds"
+        )
         said.append(f"Where {which}, it is Student's t of the claim's value seed by seed.")
     if "assumed spread" in kinds:
         spread = f"{100 * (result.study.spread or 0):.3g} %"
