@@ -50,8 +50,10 @@ def test_json_says_what_the_model_says(headstock: Headstock, here: Path) -> None
     assert said["tokens"][3]["token"] == "\\xc3"
     for place, token in enumerate(said["tokens"]):
         assert [one["probability"] for one in token["predicts"]] == pytest.approx(shares[place].topk(3).values.tolist())
-    assert said["tokens"][0]["next"]["probability"] == pytest.approx(float(shares[0, ids[1]]))
-    assert said["tokens"][-1]["next"] == {"probability": None, "rank": None}
+    comes_next = said["tokens"][0]["next"]
+    assert comes_next["probability"] == pytest.approx(float(shares[0, ids[1]]))
+    assert comes_next["loss"] == pytest.approx(-float(shares[0, ids[1]].log()))
+    assert said["tokens"][-1]["next"] == {"probability": None, "loss": None, "rank": None}
     assert (said["weights_are"], said["page"], len(said["heads"])) == ("signed", None, 2)
     view = inspected(model, ids, maps=False)
     assert [one["sink"] for one in said["heads"]] == [one.sink for one in view.heads]

@@ -141,3 +141,22 @@ def test_it_draws_itself_and_refuses_what_is_not_there() -> None:
         hull(Case("", "differential").model(), some_ids(), most=0)
     with pytest.raises(UserError, match="no weights"):
         hull(Case("", "lstm").model(), some_ids())
+
+
+@pytest.mark.parametrize("case", AVERAGING, ids=str)
+def test_a_token_that_comes_twice_first_makes_no_hull_of_rounding(case: Case) -> None:
+    ids = some_ids()
+    ids[:, 1] = ids[:, 0]
+    found = hull(case.model(), ids)
+    if mixer_class(case.variant).weights_are == "normalised":
+        assert (found.certain == 0).all()
+        assert (found.outside == 0).all()
+    assert (found.certain <= found.outside + 1e-12).all()
+    assert found.distance.max() < 100  # radii of rounding would be 1e5 and more
+
+
+def test_distance_from_values_that_are_the_same_is_in_their_length() -> None:
+    model = Case("", "differential2").model()
+    found = hull(model, torch.full((1, 4), 3))
+    first = found.distance[0]  # in the second layer values differ, by what the first subtracts
+    assert ((first > 0) & (first <= 1 + 1e-6)).all()

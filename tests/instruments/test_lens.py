@@ -113,3 +113,18 @@ def test_the_target_is_the_next_real_token_of_the_same_document() -> None:
     assert logit_lens(model, ids, real=real).targets.tolist() == [[2, 3, -1, 4, -1]]
     documents = torch.tensor([[0, 1, 0, 1, 0]])
     assert logit_lens(model, ids, documents=documents).targets.tolist() == [[0, 3, 4, -1, -1]]
+
+
+def test_the_title_is_of_the_positions_that_are_drawn() -> None:
+    model = Case("", "softmax").model()
+    lens = logit_lens(model, some_ids())
+    title = lens.draw(first=3).title
+    places = lens.targets[0, 3:] >= 0
+    last = (lens.rank[-1, 0, 3:] == 0)[places].double().mean()
+    assert title.endswith(f"{last:.0%} at last")
+    flipped = logit_lens(model, some_ids(), targets=lens.top_tokens[-1, :, :, 0])
+    wrong = flipped.targets.clone()
+    wrong[:, :3] = (wrong[:, :3] + 1) % model.config.vocab_size
+    mixed = logit_lens(model, some_ids(), targets=wrong)
+    assert mixed.draw(first=3).title.endswith("100% at last")
+    assert not mixed.draw().title.endswith("100% at last")

@@ -127,3 +127,12 @@ def test_in_inference_mode_there_is_no_gradient_to_reach_anything() -> None:
 def test_a_model_that_reads_both_ways_is_refused() -> None:
     with pytest.raises(UserError, match="reads both ways"):
         gradient_reach(Case("both", "softmax,causal=false").model(), some_ids())
+
+
+def test_each_row_is_taken_as_a_part_of_its_own_token_however_long_the_others_are() -> None:
+    model = Case("", "softmax").model()
+    ids, real = some_ids(2), torch.ones(2, TIME, dtype=torch.bool)
+    real[1, 4:] = False
+    both, alone = gradient_reach(model, ids, real=real), gradient_reach(model, ids[:1])
+    close(both.relative[4:], alone.relative[4:])
+    assert both.relative[0] == 1.0

@@ -183,3 +183,11 @@ def test_one_likeness_is_drawn_by_depth_and_what_there_is_not_is_refused() -> No
     assert {row[0] for row in found.draw(what="outputs").table.rows} <= {"outputs", ""}
     with pytest.raises(UserError, match="heads are not compared by 'nonsense'"):
         found.draw(what="nonsense")
+
+
+def test_heads_that_give_every_token_the_same_are_not_compared_by_what_rounding_leaves() -> None:
+    model = Case("", "softmax+rope").model()
+    for ids in (torch.full((1, 12), 3), torch.tensor([[3]])):
+        found = head_redundancy(model, ids)
+        assert found.outputs[0].isnan().all()
+        found._repr_html_()

@@ -210,3 +210,8 @@ def test_statistics_draw_themselves_with_the_finding_as_title() -> None:
 def test_a_mixer_without_weights_is_refused() -> None:
     with pytest.raises(UserError, match="lstm has no weights to measure"):
         score_statistics(small("lstm"), some_ids())
+
+
+def test_a_sum_stays_one_in_a_title() -> None:
+    found = score_statistics(Case("", "softmax").model(), some_ids())
+    assert found.draw("frozen").title.startswith("Part of rows with Σ w(1 − w) below 0.01: ")

@@ -1,5 +1,7 @@
 """Singular values and effective ranks: of maps, signed ones too, and of the residual by depth."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -123,3 +125,34 @@ def test_spectra_draw_themselves() -> None:
 def test_a_mixer_without_maps_has_no_spectrum_of_maps() -> None:
     with pytest.raises(UserError, match="lstm has no weights"):
         map_spectrum(build("lstm", **SIZES), some_ids())
+
+
+@pytest.mark.parametrize("instrument", [map_spectrum, residual_spectrum])
+def test_a_row_of_padding_alone_is_in_no_mean(instrument: Callable[..., object]) -> None:
+    model, ids = build("softmax", **SIZES), some_ids(2)
+    real = torch.ones(2, TIME, dtype=torch.bool)
+    real[1] = False
+    both, alone = vars(instrument(model, ids, real=real)), vars(instrument(model, ids[:1]))
+    assert {"effective_rank", "singular_values"} < set(both)
+    for name in set(both) - {"singular_values"}:
+        close(torch.as_tensor(both[name]), torch.as_tensor(alone[name]))
+
+
+def test_one_token_has_no_second_singular_value_and_so_no_gap_padded_or_alone() -> None:
+    model, ids = build("softmax", **SIZES), some_ids(1)
+    real = torch.zeros(1, TIME, dtype=torch.bool)
+    real[0, 0] = True
+    assert map_spectrum(model, ids, real=real).gap.isnan().all()
+    assert map_spectrum(model, ids[:, :1]).gap.isnan().all()
+    close(map_spectrum(model, ids, real=real).effective_rank, torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_tokens_that_have_become_one_differ_in_no_direction_but_rounding(dtype: torch.dtype) -> None:
+    model = build("softmax+rope", **SIZES).to(dtype)
+    found = residual_spectrum(model, torch.full((1, TIME), 3))
+    assert (found.effective_rank == 0).all()
+    assert (found.effective_rank_with_mean - 1).abs().max() < 0.2
+    assert "in 0 directions before the first block, in 0 after" in found.draw().title
+    told_apart = residual_spectrum(model, some_ids(1))
+    assert (told_apart.effective_rank > 2).all()

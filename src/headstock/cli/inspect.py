@@ -91,7 +91,7 @@ def _as_values(view: "View", ids: list[int], text: str, folder: Path, out: Path 
         if view.predictions:
             found = view.predictions[place]
             said["predicts"] = [{"token": next_, "probability": _known(share)} for next_, share in found.top]
-            said["next"] = {"probability": _known(found.probability), "rank": found.rank}
+            said["next"] = {"probability": _known(found.probability), "loss": found.loss, "rank": found.rank}
         tokens.append(said)
     heads = [
         {key: _known(value) if isinstance(value, float) else value for key, value in vars(one).items()}

@@ -18,6 +18,8 @@ from headstock.pictures.picture import Picture
 
 TOLERANCE = 1e-4
 """In units of the values' radius; float32 leaves a hundredth of it."""
+ROUNDING = 1e-6
+"""Of the largest visible value: nearer values are the same, and no output is outside by less."""
 AT_ONCE = 2**22
 """Numbers compared at once in the test by coordinates."""
 _SAID = {
@@ -42,8 +44,8 @@ class Hull:
     """Part of the tested queries whose output is outside the convex hull of the visible values: no weights ≥ 0 that sum
     to 1 give it."""
     distance: Tensor
-    """From the nearest point of the hull, in radii (the largest distance of a visible value from their mean); mean of
-    the tested queries, 0 for those inside."""
+    """From the nearest point of the hull, in radii (the largest distance of a visible value from their mean; where all
+    are the same, as those of a token that comes twice, their length); mean of the tested queries, 0 where inside."""
     beyond_scaling: Tensor
     """Part of the tested queries whose output is no Σ u v with u ≥ 0 of any sum. Such are not outside for their row's
     sum alone: a norm that follows cannot bring them back."""
@@ -160,7 +162,9 @@ class _Measured:
             high = v_nkd.masked_fill(hidden_nk1, -torch.inf).amax(1)
             mean_nd = v_nkd.masked_fill(hidden_nk1, 0.0).sum(1) / (~hidden_nk1).sum(1)
             radius_n = (v_nkd - mean_nd[:, None]).norm(dim=-1).masked_fill(hidden_nk1[..., 0], 0.0).amax(1)
-            allowed_n1 = self.tolerance * radius_n.where(radius_n > 0, 1.0)[:, None]
+            length_n = v_nkd.norm(dim=-1).masked_fill(hidden_nk1[..., 0], 0.0).amax(1)
+            unit_n = radius_n.where(radius_n > ROUNDING * length_n, length_n)
+            allowed_n1 = torch.maximum(self.tolerance * unit_n, ROUNDING * length_n)[:, None]
             beyond += int(((z_nd < low - allowed_n1) | (z_nd > high + allowed_n1)).any(-1).sum())
         return torch.tensor(beyond / len(self.counted) if len(self.counted) else torch.nan, dtype=torch.float64)
 
@@ -173,9 +177,11 @@ class _Measured:
             if bool((weights >= 0).all()) and abs(float(weights.sum()) - 1) < self.tolerance / 100:
                 found.append((0.0, 0.0, 0.0))  # the weights are its proof
                 continue
-            radius = float(np.linalg.norm(values - values.mean(0), axis=1).max()) or 1.0
-            distance = distance_to_averages(point, values) / radius
-            inside = distance <= self.tolerance
+            radius = float(np.linalg.norm(values - values.mean(0), axis=1).max())
+            length = float(np.linalg.norm(values, axis=1).max())
+            unit = (radius if radius > ROUNDING * length else length) or 1.0
+            distance = distance_to_averages(point, values) / unit
+            inside = distance * unit <= max(self.tolerance * unit, ROUNDING * length)
             found.append(
                 (
                     float(not inside),

@@ -47,8 +47,8 @@ class LogitLens:
             raise UserError(f"there is no row {row}: choose from 0 to {self.rank.shape[1] - 1}.")
         places = shown_positions(self.rank.shape[2], first)
         shown = position_labels(self.rank.shape[2], labels)[places]
-        right = (self.rank[:, row] == 0).double()
-        asked = self.targets[row] != NO_TARGET
+        right = (self.rank[:, row, places] == 0).double()
+        asked = self.targets[row, places] != NO_TARGET
         title = "What the model would say at each depth"
         if bool(asked.any()):
             shares = right[:, asked].mean(1)

@@ -35,8 +35,8 @@ class GradientReach:
 
     @property
     def relative(self) -> Tensor:
-        """(distance,): the same as a part of what a position's own token does."""
-        return self.by_distance / self.by_distance[0]
+        """(distance,): the same of each row's norms as parts of what its position's own token does."""
+        return (self.norms.log() - self.norms[:, :1].log()).nanmean(0).exp()
 
     def draw(self) -> Picture:
         """Draw the norm over distance, on a logarithmic axis."""

@@ -31,7 +31,8 @@ class Redundancy:
     weights of a query, 0 for heads that look at different keys. None where weights are no shares that sum to 1."""
     outputs: Tensor
     """float64 (layer, head, head): linear CKA of what heads give (Kornblith et al., 2019), 0 to 1: whether they tell
-    the same tokens apart. Over few tokens, not many times as many as a head is wide, unlike heads look alike."""
+    the same tokens apart. Over few tokens, not many times as many as a head is wide, unlike heads look alike. Not a
+    number for a head that gives all tokens the same but for rounding."""
     map_cosine: Tensor | None
     """float64 (layer, pair): cosine of the two maps that a differential head subtracts; None for other mixers."""
     map_overlap: Tensor | None
@@ -53,11 +54,11 @@ class Redundancy:
         return found  # type: ignore[no-any-return]
 
     def by_layer(self, what: str = "outputs") -> Tensor:
-        """float64 (layer,): the mean over all pairs of different heads; not a number with a single head."""
+        """float64 (layer,): the mean over all pairs of different heads that vary; not a number without any."""
         found = self.of(what)
         n_heads = found.shape[1]
         different = ~torch.eye(n_heads, dtype=torch.bool)
-        return found[:, different].mean(1)
+        return found[:, different].nanmean(1)
 
     def draw(self, layer: int | None = None, what: str | None = None) -> Picture:
         """Draw the mean likeness by layer, or every two heads of one layer, by outputs or as said.
@@ -180,13 +181,14 @@ class _Compared:
         self.first = None
 
     def outputs_of(self, z_bqhd: Tensor, layer: int) -> None:
-        z_nhd = z_bqhd[self.tokens_bq].double()
-        z_nhd = z_nhd - z_nhd.mean(0)
+        whole_nhd = z_bqhd[self.tokens_bq].double()
+        z_nhd = whole_nhd - whole_nhd.mean(0)
         met_hgde = torch.einsum("nhd,nge->hgde", z_nhd, z_nhd)
         square_hg = met_hgde.square().sum((2, 3))
         own_h = square_hg.diagonal().sqrt()
         size_hg = own_h[:, None] * own_h
-        self._keep("outputs", torch.where(size_hg > 0, square_hg / size_hg, 0.0))
+        varies_h = z_nhd.norm(dim=(0, 2)) > ROUNDING * whole_nhd.norm(dim=(0, 2))
+        self._keep("outputs", torch.where(varies_h[:, None] & varies_h, square_hg / size_hg, torch.nan))
 
     def redundancy(self) -> Redundancy:
         stacked = {what: torch.stack(layers) for what, layers in self.found.items()}

@@ -108,7 +108,7 @@ class ScoreStatistics(MapStatistics):
             cells(values),
             layer_labels(len(values)),
             head_labels(values.shape[1]),
-            title=f"{_UNITS[what].capitalize()}: {low:.3g} to {high:.3g}{beside}",
+            title=f"{_UNITS[what][0].upper()}{_UNITS[what][1:]}: {low:.3g} to {high:.3g}{beside}",
             rows="layer",
             columns="head",
             unit=_UNITS[what],

@@ -12,18 +12,21 @@ from headstock.pictures.grid import heat
 from headstock.pictures.lines import lines
 from headstock.pictures.picture import Picture
 
+ROUNDING = 2
+"""Machine epsilons of a residual's largest singular value: what is smaller may be rounding."""
+
 
 @dataclass(frozen=True)
 class MapSpectrum:
-    """Singular values of every attention map, the largest first."""
+    """Singular values of every attention map, the largest first. A row of padding alone is in no mean."""
 
     singular_values: Tensor
     """(layer, batch, head, time); padding adds zeros at the end."""
     effective_rank: Tensor
     """(layer, head), mean of the batch: from 1, where every query looks alike, to the number of tokens."""
     gap: Tensor
-    """(layer, head), mean of the batch: the part of the largest singular value by which it is above the second. Near 1
-    one direction outweighs all others."""
+    """(layer, head), mean of the rows of two real tokens or more: the part of the largest singular value by which it is
+    above the second. Near 1 one direction outweighs all others."""
     uniform_rank: float
     """The effective rank of a uniform average over the same visible keys, mean of the batch."""
 
@@ -49,7 +52,8 @@ class MapSpectrum:
 class ResidualSpectrum:
     """Singular values of the residual of each row, tokens × model, by depth; the largest first.
 
-    Depth 0 is what enters the first block; depth i is what leaves block i − 1.
+    Depth 0 is what enters the first block; depth i is what leaves block i − 1. A row of padding alone is in no mean.
+    What is no more than rounding is no direction in which tokens differ: where they have become one, there is none.
     """
 
     singular_values: Tensor
@@ -107,12 +111,16 @@ def map_spectrum(
     look_at_weights(model, ids, values, real=real, documents=documents)
     singular = torch.stack(found)
     uniform = visible / visible.sum(-1, keepdim=True).clamp(min=1)
+    tokens_b = _token(ids, real).sum(1)
+    ranks_lbh = effective_rank(singular)
+    uniform_b = effective_rank(torch.linalg.svdvals(kept(uniform)))[:, 0].expand(len(ids))
     first, second = singular[..., 0], singular[..., min(1, singular.shape[-1] - 1)]
+    gaps_lbh = (first - second) / first.where(first > 0, 1.0)
     return MapSpectrum(
         singular_values=singular,
-        effective_rank=effective_rank(singular).mean(1),
-        gap=((first - second) / first.where(first > 0, 1.0)).mean(1),
-        uniform_rank=float(effective_rank(torch.linalg.svdvals(kept(uniform))).mean()),
+        effective_rank=ranks_lbh[:, tokens_b > 0].mean(1),
+        gap=gaps_lbh[:, tokens_b > 1].mean(1),
+        uniform_rank=float(uniform_b[tokens_b > 0].mean()),
     )
 
 
@@ -127,19 +135,23 @@ def residual_spectrum(
     of NaN or infinity.
     """
     refuse_nothing(ids, real, documents)
-    token = torch.ones(ids.shape, dtype=torch.bool) if real is None else real.cpu()
+    token = _token(ids, real)
     count = token.sum(1)[:, None, None].clamp(min=1)
+    there_b = token.any(1)
     singular: list[Tensor] = []
-    with_mean, apart = [], []
+    ranks, with_mean, apart = [], [], []
 
     def measure(x_bqm: Tensor) -> None:
         refuse_overflow(x_bqm, f"the residual at depth {len(singular)}")
         x = kept(x_bqm) * token[..., None]
         centred = (x - x.sum(1, keepdim=True) / count) * token[..., None]
-        singular.append(torch.linalg.svdvals(centred))
-        with_mean.append(effective_rank(torch.linalg.svdvals(x)).mean())
+        whole, differing = torch.linalg.svdvals(x), torch.linalg.svdvals(centred)
+        rounding = ROUNDING * torch.finfo(x_bqm.dtype).eps * whole[:, :1]
+        singular.append(differing)
+        ranks.append(effective_rank(differing.where(differing > rounding, 0.0))[there_b].mean())
+        with_mean.append(effective_rank(whole)[there_b].mean())
         size = x.flatten(1).norm(dim=1)
-        apart.append((centred.flatten(1).norm(dim=1) / size.where(size > 0, 1.0)).mean())
+        apart.append((centred.flatten(1).norm(dim=1) / size.where(size > 0, 1.0))[there_b].mean())
 
     def entering(x_bqm: Tensor, layer: int) -> None:
         if layer == 0:
@@ -152,5 +164,9 @@ def residual_spectrum(
         real=real,
         documents=documents,
     )
-    values = torch.stack(singular)
-    return ResidualSpectrum(values, effective_rank(values).mean(1), torch.stack(with_mean), torch.stack(apart))
+    return ResidualSpectrum(torch.stack(singular), torch.stack(ranks), torch.stack(with_mean), torch.stack(apart))
+
+
+def _token(ids: Tensor, real: Tensor | None) -> Tensor:
+    """Say which ids are no padding, bool (batch, time)."""
+    return torch.ones(ids.shape, dtype=torch.bool) if real is None else real.cpu().bool()

@@ -41,6 +41,7 @@ def test_a_single_token_has_nothing_to_choose_from():
     assert one.largest_query == -1
 
 
-def test_rows_that_weigh_nothing_are_spread_over_nothing():
-    (one,) = summaries(torch.zeros(1, 3, 3), layer=0)
-    assert one.effective_tokens == 0
+def test_a_head_that_weighs_nothing_spreads_over_no_number_of_keys():
+    (found,) = summaries(torch.zeros(1, 4, 4), layer=0)
+    assert math.isnan(found.effective_tokens)
+    assert found.sink == 0.0

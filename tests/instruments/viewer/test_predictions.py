@@ -37,3 +37,12 @@ def test_the_loss_is_the_mean_over_the_tokens_that_come():
     found = predictions(LOGITS, [2, 0, 1], str, top=1)
     assert mean_loss(found) == pytest.approx((-math.log(0.5) - math.log(0.2)) / 2)
     assert mean_loss(found[-1:]) is None
+
+
+def test_what_a_sure_model_rules_out_has_its_rank_and_its_loss_though_no_probability_is_left_of_it():
+    logits = 1000.0 * torch.arange(4.0).repeat(4, 1)
+    found = predictions(logits, [3, 0, 1, 2], "abcd".__getitem__, top=1)
+    assert [one.probability for one in found[:3]] == [0.0, 0.0, 0.0]
+    assert [one.rank for one in found[:3]] == [4, 3, 2]
+    assert [one.loss for one in found[:3]] == [3000.0, 2000.0, 1000.0]
+    assert mean_loss(found) == pytest.approx(2000.0)

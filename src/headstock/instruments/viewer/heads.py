@@ -17,7 +17,8 @@ class HeadSummary:
     layer: int
     head: int
     effective_tokens: float
-    """Mean of exp(entropy) of a row's |weights|, made to sum to 1: over how many keys a query spreads."""
+    """Mean of exp(entropy) of a row's |weights|, made to sum to 1: over how many keys a query spreads. Rows that weigh
+    nothing are left out; not a number where all do."""
     sink: float
     """Mean weight on the text's first token: the attention sink (Xiao et al., 2023)."""
     previous: float
@@ -49,7 +50,7 @@ def _summary(map_qk: Tensor, layer: int, head: int) -> HeadSummary:
     return HeadSummary(
         layer,
         head,
-        effective_tokens=float(spread.mean()) if len(spread) else 0.0,
+        effective_tokens=float(spread.mean()) if len(spread) else math.nan,
         sink=float(rows[:, 0].mean()),
         previous=float(map_qk.diagonal(-1).mean()),
         negative=float(rows.clamp(max=0).sum(-1).abs().mean()),
