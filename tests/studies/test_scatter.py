@@ -140,9 +140,9 @@ def test_more_seeds_of_a_claim_narrow_its_interval_by_their_root() -> None:
     assert three == pytest.approx(2 * twelve)
 
 
-def test_a_claim_with_twice_the_seeds_that_all_rows_have_stands_on_its_own() -> None:
-    table = drawn(np.random.default_rng(5), 6)
-    some_more = [row("a", table[0, :5].tolist()), *rows_of(table[:, :3])[1:]]
+def test_a_claim_with_two_seeds_more_than_all_rows_have_stands_on_its_own() -> None:
+    table = drawn(np.random.default_rng(5), 5)
+    some_more = [row("a", table[0, :4].tolist()), *rows_of(table[:, :3])[1:]]
     (pooled,) = judge(study(Claim("So.", figure("a", "f"), "1", "made up"), pooled=True), some_more, as_published=True)
     assert pooled.basis == "pooled seeds"
     rows = [row("a", table[0].tolist()), *rows_of(table[:, :3])[1:]]
@@ -151,5 +151,5 @@ def test_a_claim_with_twice_the_seeds_that_all_rows_have_stands_on_its_own() -> 
     of_a, of_both = judge(asked, rows, as_published=True)
     assert (of_a.basis, of_both.basis) == ("seeds", "pooled seeds")
     assert of_a.low is not None
-    expected = t.ppf(1 - 0.05 / 4, 5) * table[0].std(ddof=1) / math.sqrt(6)
+    expected = t.ppf(1 - 0.05 / 4, 4) * table[0].std(ddof=1) / math.sqrt(5)
     assert table[0].mean() - of_a.low == pytest.approx(expected)

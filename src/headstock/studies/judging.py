@@ -6,8 +6,8 @@ hold together 95 times in 100.
 
     several seeds   Student's t interval of the claim's value, which is worked out of one seed's figures at a time
     pooled seeds    where the study says that its rows scatter alike: the spread of all rows together, of which a part
-                    is what a seed does to all of them (scatter.py); a claim with twice the seeds that all rows have, or
-                    more, stands on its own
+                    is what a seed does to all of them (scatter.py); a claim with two seeds more than all rows have
+                    stands on its own
     one seed        where the study says so, figures may be off by relative standard deviations that are assumed, each
                     by itself and all of them together
     exact           figures that follow from formulas: no interval, every seed's value has to lie in the band, and no
@@ -228,7 +228,7 @@ def _interval(
         return "none", None, None
     if study.pooled:
         found = {name: mean_squares(rows.values(), name) for name in _names(claim)}
-        squares = {name: one for name, one in found.items() if one is not None and len(values) < 2 * one.n_seeds}
+        squares = {name: one for name, one in found.items() if one is not None and len(values) < one.n_seeds + 2}
         means = _mean_figures(rows, by_seed)
         if len(squares) == len(found) and all(means[row][name] > 0 for row, name in claim.ours.reads()):
             reach = pooled_reach(slopes(claim.ours, means, squares), squares, len(values), level)

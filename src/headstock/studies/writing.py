@@ -160,7 +160,7 @@ def basis(result: StudyResult) -> list[str]:
         said += _scatter_of(result, sorted({name for claim in pooled for _, name in claim.ours.reads()}))
     if "seeds" in kinds:
         which = (
-            "a claim has twice the seeds that all rows have, or more"
+            "a claim has two seeds more than all rows have, or yet more"
             if "pooled seeds" in kinds
             else "there are several seeds"
         )

@@ -243,7 +243,7 @@ def test_pooled_seeds_are_said_to_scatter_by_how_much_row_by_row_and_which_claim
     assert squares is not None
     smallest, largest = (100 * math.sqrt(of(squares.rest_of_rows)) for of in (min, max))
     assert f"each by {100 * squares.apart:.2g} %, of single rows {smallest:.2g} to {largest:.2g} %." in said
-    assert "Where a claim has twice the seeds that all rows have, or more, it is Student's t" in said
+    assert "Where a claim has two seeds more than all rows have, or yet more, it is Student's t" in said
     alone = " ".join(basis(cases.result(found, 3, replace(study, claims=study.claims[1:]))))
-    assert "twice the seeds" not in alone
+    assert "two seeds more" not in alone
     assert "Of perplexity a seed moves all rows by" in alone
