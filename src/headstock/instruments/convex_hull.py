@@ -57,7 +57,7 @@ class Hull:
     tested: int
     """Of them tested exactly, the same for every head."""
     tolerance: float
-    """In radii: what is nearer counts as inside."""
+    """In radii: what is nearer counts as inside, as does what is nearer than rounding leaves."""
 
     def draw(self, what: str = "outside") -> Picture:
         """Draw outside, certain, distance or beyond_scaling, layers down and heads across.

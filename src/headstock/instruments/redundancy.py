@@ -16,7 +16,7 @@ from headstock.pictures.picture import Picture
 _MAPS = ("attn.hook_pattern_1", "attn.hook_pattern_2")
 _Z = "attn.hook_z"
 ROUNDING = 1e-5
-"""A map that varies by less than this part of itself is uniform but for rounding."""
+"""What varies by less than this part of itself, a map or what a head gives, is the same throughout but for rounding."""
 
 
 @dataclass(frozen=True)
